@@ -129,10 +129,8 @@ nbval: $(STAMP) ## Recompute the notebooks and compare every stored number
 test-kernels: book ## Unit tests, chapters and rows of all sweeps with the linear algebra of other processors
 	ROWS=48 $(BIN)/python tests/kernels.py unit nbval
 
-mutants: $(STAMP) ## Seed mistakes, by hand and by rule: the tests must notice them (an hour with one worker)
-	$(BIN)/python -m pip install --quiet --editable '.[mutation]' --constraint constraints.txt
+mutants: $(STAMP) ## Seed mistakes: the tests must notice them (an hour with one worker)
 	$(BIN)/python tests/mutants.py --workers $(WORKERS)
-	$(BIN)/python tests/mutation.py --count 40
 
 notebooks: $(STAMP) ## Re-execute chapters in place (NOTEBOOKS="..." for some of them)
 	$(BIN)/python book/execute.py $(NOTEBOOKS)

@@ -17,7 +17,6 @@ CHECKED = ("recallbook.data", "recallbook.model", "recallbook.training")
 install_import_hook([*CHECKED, "recallbook_theory.feature_kernels"], "shapes.checked")
 
 ROOT = Path(__file__).resolve().parents[1]
-collect_ignore = ["mutation.py"]  # its tool is installed by `make mutants` alone
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SETS = tomllib.loads((ROOT / "tests" / "kernels.toml").read_text(encoding="utf-8"))
@@ -28,19 +27,16 @@ def usable() -> list[str]:
     ]
 
 
-def run(kernels: dict[str, str], *command: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """A command with these kernels; other settings of the same kind are taken away."""
-    kept = {name: value for name, value in os.environ.items() if name not in CHOSEN}
-    options = {"cwd": ROOT, "env": {**kept, **kernels}, "encoding": "utf-8", **options}
-    return subprocess.run(command, check=False, **options)
-
-
 def main(*targets: str) -> int:
     """Make targets under every set, and say under which one failed."""
     failed = []
+    # other settings of the same kind are taken away
+    kept = {name: value for name, value in os.environ.items() if name not in CHOSEN}
     for name in usable():
         print(f"== {name}", flush=True)
-        failed += [name] * (run(SETS[name], "make", "--keep-going", *targets).returncode != 0)
+        command = ["make", "--keep-going", *targets]
+        done = subprocess.run(command, cwd=ROOT, env={**kept, **SETS[name]}, check=False)
+        failed += [name] * (done.returncode != 0)
     print(f"{len(usable())} sets of kernels, at least three are needed; failed: {failed or 'none'}")
     return int(len(usable()) < 3 or bool(failed))
 

@@ -118,7 +118,6 @@ class Steps:
             "third moment": abs(self.third).max() / third,
             "key of the trigger": (self.t @ self.g).max() / a[cf.alpha],
             "other keys": abs(self.beta @ self.g).max() / a[cf.alpha],
-            "largest key": abs(self.alpha).max() / (2 * a[cf.alpha]),
             "values": norm(self.b, axis=1).max() / a[cf.b],
         }
 
@@ -138,7 +137,6 @@ class Steps:
         tables = [of["noise"] for of in self.parts]
         facts = norm(self.parts[0]["facts"] + self.parts[0]["spread"], axis=(0, 1)).max()
         return {
-            "sum of values": norm(others.sum(axis=1), axis=1).max() / a[cf.s_beta],
             "sum of keys": abs(keys.sum(axis=1)).max() / a[cf.s_alpha],
             "sum of both": norm(both, axis=1).max() / (2 * a[cf.ell] * a[cf.s_alpha]),
             "X": norm(x, axis=1).max() / a[cf.B],

@@ -23,6 +23,12 @@ def by_night(cases: Iterable[Any], day: int) -> list[Any]:
     return cases[:day] + [pytest.param(case, marks=pytest.mark.nightly) for case in cases[day:]]
 
 
+def by_day(cases: Iterable[tuple[Any, ...]], quick: int) -> list[Any]:
+    """Cases of several values each: so many in `make quick`, the others in `make test`."""
+    cases = list(cases)
+    return cases[:quick] + [pytest.param(*case, marks=pytest.mark.slow) for case in cases[quick:]]
+
+
 def standard_error(values) -> np.ndarray:
     """Of the mean over the first axis."""
     return np.std(values, axis=0, ddof=1) / len(values) ** 0.5

@@ -3,10 +3,7 @@
 import errno
 import json
 import os
-import re
 import subprocess
-from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +12,7 @@ from sampling import by_night
 
 import recallbook as rb
 from recallbook_studies.running import archive, committed
-from recallbook_studies.running.point import OUTCOMES, from_values
+from recallbook_studies.running.point import OUTCOMES
 from recallbook_studies.running.store import Result, Store
 from recallbook_studies.sweeps import SWEEPS
 
@@ -37,6 +34,7 @@ def complaints(name: str, frame: pd.DataFrame, record: dict) -> list[str]:
     return [what for what, holds in right.items() if not holds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_results_match_their_provenance(name):
     frame = rb.load_results(name)
@@ -68,30 +66,11 @@ def test_what_the_same_means():
         assert not committed.agree(stored, stored.assign(**wrong), 1.0).any()
 
 
-def test_a_sample_notices_what_was_changed(monkeypatch):
-    frame, geometry = rb.load_results("geometry"), SWEEPS["geometry"]
-    frame["lock_on"] = (frame["lock_on"] + 1 / 4000).where(frame["lock_on"] < 1, 0.5)
-    monkeypatch.setattr(committed, "load_results", lambda name: frame)
-    assert not committed.recomputed(geometry, 2)[1]["same"].any()
-    with pytest.raises(ValueError, match="count=9999 is not allowed"):
-        committed.recomputed(geometry, 9999)
-
-
 def test_every_file_is_of_a_sweep_or_a_table_and_all_are_small():
     files = [path for path in FOLDER.rglob("*") if path.suffix in (".csv", ".parquet")]
     assert {path.stem for path in files} == set(NAMES) | set(archive.tables())
     assert set(NAMES) == set(SWEEPS) - {"trial"}
     assert sum(file.stat().st_size for file in files) < 10e6
-
-
-@pytest.mark.parametrize("name", SWEEPS)
-def test_every_setting_has_all_seeds(name):
-    points = [from_values(key.fields) for key in SWEEPS[name].keys()]
-    seeds = Counter(replace(point, seed=0) for point in points)
-    # fewer at the larger vocabulary; more where draws scatter
-    assert len(set(seeds.values())) == (2 if name in ("accuracy", "capacity") else 1)
-    expected = {"lock_on": 30, "trial": 1, "accuracy": 6, "zipf_threshold": 8, "zipf_error": 8}
-    assert min(seeds.values()) >= expected.get(name, 10)
 
 
 def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
@@ -128,41 +107,7 @@ def test_provenance_says_when_code_is_not_that_of_its_commit(tmp_path):
     )
 
 
-@pytest.mark.parametrize("name", ["nothing", "../setting", [], None], ids=str)
-def test_unknown_names_list_the_known_ones(name):
-    said = rf"name={re.escape(repr(name))} is not allowed: .*lock_on.*survives"
-    with pytest.raises(ValueError, match=said):
-        rb.load_results(name)
-
-
-@pytest.fixture
-def results():
-    """Of the trial's keys."""
-    keys = SWEEPS["trial"].keys()
-    numbers = {"accuracy": 0.5, "lock_on": None, "recall": None}
-    return [Result(key, {**numbers, "recall": i / 7}, None, 0.1) for i, key in enumerate(keys)]
-
-
-def exported(results, folder):
-    folder.mkdir(exist_ok=True)
-    with Store(folder / "s.sqlite", "results") as store:
-        store.add(results)
-    return committed.export(SWEEPS["trial"], [folder / "s.sqlite"], folder)
-
-
-def test_export_does_not_depend_on_the_order_of_work(tmp_path, results):
-    written = []
-    for folder, order in (("a", results), ("b", results[::-1])):
-        paths = exported(order, tmp_path / folder)
-        written.append([path.read_bytes() for path in paths])
-    assert written[0] == written[1]
-    record = json.loads(written[0][1])
-    assert record["rows"] == 24 and record["seconds"] == 2
-    frame = archive.typed(pd.read_parquet(tmp_path / "a" / "trial.parquet"))
-    assert frame["recall"].tolist() == [i / 7 for i in range(24)]
-
-
-def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch, results):
+def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch):
     names, write = ("trial.parquet", "trial.json"), Path.write_bytes
     for name in names:
         (tmp_path / name).write_text("before", encoding="utf-8")
@@ -172,10 +117,14 @@ def test_an_export_is_whole_or_nothing(tmp_path, monkeypatch, results):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(path, content)
 
+    trial, store = SWEEPS["trial"], tmp_path / "s.sqlite"
+    with Store(store, "results") as opened:
+        opened.add(Result(key, dict.fromkeys(OUTCOMES, 0.5), None, 0.1) for key in trial.keys())
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", no_room)
         with pytest.raises(OSError, match="No space left on device"):
-            exported(results, tmp_path)
+            committed.export(trial, [store], tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {"s.sqlite", *names}
     assert {(tmp_path / name).read_text(encoding="utf-8") for name in names} == {"before"}
-    assert [path for path in exported([], tmp_path) if path.stat().st_size <= 100] == []
+    made = committed.export(trial, [store], tmp_path)
+    assert [path for path in made if path.stat().st_size <= 100] == []

@@ -7,12 +7,11 @@ import re
 from functools import cache
 from pathlib import Path
 
-import mpmath
 import numpy as np
 import pytest
 import sympy as sp
 from measured_steps import Steps
-from scipy.linalg import hadamard
+from sampling import by_day
 from scipy.stats import binom, norm
 
 import recallbook as rb
@@ -51,7 +50,7 @@ def ratios(sizes, seed):
 @pytest.mark.parametrize(
     ("sizes", "seed"),
     [
-        *itertools.product(DRAWS, SEEDS),
+        *by_day(itertools.product(DRAWS, SEEDS), quick=1),
         *(pytest.param(sizes, 0, marks=pytest.mark.nightly) for sizes in WIDE),
     ],
 )
@@ -227,17 +226,6 @@ def test_rare_and_frequent_facts(samples):
     assert counts.cdf(below[-1] * samples / vocab) > np.exp(-2.5 * levels[-1])  # and not by much
 
 
-@pytest.mark.parametrize("sequences", [3, 4, 30])
-def test_a_sum_over_pairs_is_a_mean_over_halves(sequences):
-    """Of the proof of keys and values: at most 2N halves."""
-    size = 2 ** math.floor(math.log2(sequences) + 1)
-    halves = hadamard(size)[:, 1 : sequences + 1] > 0
-    products = np.random.default_rng(0).normal(size=(sequences, sequences))
-    sums = np.einsum("si,sj,ij->s", halves, ~halves, products)
-    assert size <= 2 * sequences
-    assert 4 * sums.mean() == pytest.approx(products.sum() - np.trace(products))
-
-
 @pytest.mark.parametrize(("dim", "mean", "right"), [(60, 6, 0.7), (200, 40, 0.9), (900, 9, 0.4)])
 def test_wrong_labels_are_averaged(dim, mean, right):
     """Of the proof of recall: over the count of a wrong label and its overlap, exp(-d A^2 / 4 Q^2)
@@ -264,12 +252,15 @@ def test_wrong_labels_are_averaged(dim, mean, right):
 
 @pytest.mark.parametrize(
     ("vocab", "seq_len", "dim", "flag"),
-    [
-        (10**5, 32, 10**4, False),
-        (10**6, 10**5, 10**5, True),
-        (100, 4, 4000, False),
-        (10**5, 10**5, 10**5, False),
-    ],
+    by_day(
+        [
+            (10**5, 32, 10**4, False),
+            (10**6, 10**5, 10**5, True),
+            (100, 4, 4000, False),
+            (10**5, 10**5, 10**5, False),
+        ],
+        quick=1,
+    ),
 )
 def test_sufficient_samples_are_where_the_conditions_begin(vocab, seq_len, dim, flag):
     sizes = (vocab, seq_len, dim)
@@ -317,28 +308,6 @@ def test_corners_are_in_the_range_and_far_ones_are_not_the_worst(flag):
         patch.setattr(pf, "corners", lambda _: corners[(corners < 0.9 * pf.FAR).all(axis=1)])
         assert pf.worst.__wrapped__(flag) == found
     assert 0.9 < max(found.values()) <= 1
-
-
-def multiprecise(expression):
-    """As ``numeric``, for numbers beyond the largest float."""
-    names = sorted(expression.free_symbols, key=str)
-    found = sp.lambdify(names, expression, "mpmath")
-    return lambda values: np.frompyfunc(found, len(names), 1)(*(values[name] for name in names))
-
-
-@pytest.mark.parametrize("flag", [False, True])
-def test_nothing_grows_along_an_edge_without_a_corner(flag, monkeypatch):
-    """Logarithms are convex, and a slope above 0 is a fraction of small numbers: at exp(10^4) it
-    would show."""
-    worst = pf.worst(flag)
-    monkeypatch.setattr(pf, "FAR", 10**4)
-    far = pf.corners.__wrapped__(flag)
-    assert 5 < (far.max(axis=1) > 9000).sum() < len(far)
-    monkeypatch.setattr(pf, "numeric", multiprecise)
-    at = dict(zip(pf.SIZES, np.frompyfunc(mpmath.exp, 1, 1)(far).T, strict=True))
-    monkeypatch.setattr(pf, "largest", lambda part, _: float(max(pf.upper(part, flag, at))))
-    assert pf.worst.__wrapped__(flag) == pytest.approx(worst, rel=1e-6)
-    assert max(pf.upper(cf.losses()["mean bias"] * N / V, flag, at)) > 1e100
 
 
 def test_lock_on_does_not_ask_for_even_labels(monkeypatch):

@@ -2,7 +2,6 @@
 itself."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ import recallbook as rb
 from recallbook_studies.critical import (
     critical_table,
     exponents,
-    predicted_size,
     table_exponents,
     with_predictions,
 )
@@ -71,6 +69,7 @@ def test_intervals_cover_as_often_as_they_say():
     assert 105 <= sum(inside) < 120
 
 
+@pytest.mark.slow
 def test_critical_table_knows_what_is_outside_the_grid():
     def law(dim, length):
         return {16: 1e9, 128: 1e-3}.get(dim, product(dim, length))
@@ -87,6 +86,7 @@ def test_critical_table_knows_what_is_outside_the_grid():
     assert (found["curves"] == 6).all() and (found["outside"] == 6).all()
 
 
+@pytest.mark.slow
 def test_exponents_of_a_table_are_those_of_its_curves():
     frame, by = synthetic(4, 10, product), ["dim", "seq_len"]
     table = critical_table(frame, by)
@@ -129,20 +129,6 @@ def test_bisection_at_the_ends():
     ends = {"smallest": 7, "largest": 1000, "tolerance": 0.1}
     assert bracket(lambda size: False, 100, logarithmic=True, **ends) == (1000, math.inf)
     assert bracket(lambda size: True, 100, logarithmic=True, **ends) == (0, 7)
-
-
-def test_predicted_sizes_are_where_predictions_cross():
-    setting = sized(256, 128, 32, 4096)
-    for outcome in ("lock_on", "accuracy"):
-        level = 0.5 if outcome == "lock_on" else 0.1
-        found = predicted_size(setting, outcome, level)
-        assert getattr(
-            rb.predict(replace(setting, samples=round(found))), outcome
-        ) == pytest.approx(level, abs=0.01)
-    assert predicted_size(setting, "accuracy", 0.9) == math.inf
-    assert predicted_size(replace(setting, dim=256), "accuracy", 0.9) == pytest.approx(
-        rb.critical_samples(256, 128, 256), rel=0.02
-    )
 
 
 def test_predictions_are_of_the_right_settings():

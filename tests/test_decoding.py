@@ -124,22 +124,6 @@ def test_feature_moments_that_are_exact():
     assert torch.equal(moments.feature_moments(problem).means, moments.feature_moments(fewer).means)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("seq_len", "width"), [(32, None), (16, 20)])
-def test_whitening_gives_unit_noise(seq_len, width):
-    """Sigma_X is the second moment, so squares of all numbers of Y have mean 1, the informative
-    token's included."""
-    setting = marked(24, seq_len, 8, 400, width=width)
-    squares = []
-    for seed in range(40):
-        problem = rb.draw(setting, seed)
-        seen = decoding.whiten(problem, rb.initial_gradient(problem))
-        signal = (seen.labels[problem.permutation].T @ seen.tokens).square().mean()
-        squares.append(float(seen.observed.square().mean() - signal))
-    found = seed_interval(squares, level=0.999)
-    assert found.low < 1 < found.high and found.high - found.low < 0.35
-
-
 def test_a_gradient_of_ones_own_is_read():
     problem = rb.draw(marked(12, 4, 8, 300), 0)
     for method in decoding.METHODS:

@@ -6,7 +6,6 @@ import math
 import pytest
 from hypothesis import example, given
 from settings import answered, rarely, settings, thorough
-from sized import sized
 
 import recallbook as rb
 
@@ -121,10 +120,3 @@ def test_smallest_sizes_are_predicted(fields):
     }
     found = rb.predict(rb.Setting(**sizes), warn=False)
     assert fractions(found) and (sizes.get("width") or ascends(found))
-
-
-def test_one_dimension_is_predicted_well():
-    """Where a size is at its end, the prediction still is one: beside 200 simulated draws."""
-    setting = sized(3, 1, 1, 60)
-    runs = [rb.simulate(setting, seed, test_samples=1).recall for seed in range(200)]
-    assert rb.predict(setting, warn=False).recall == pytest.approx(sum(runs) / 200, abs=0.1)

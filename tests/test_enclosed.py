@@ -46,6 +46,7 @@ def recalls(values):
     return min(met.a, rare.a, right.a, s.a) >= 0 and values[cf.p_minus].a > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [
     (10**4, 1000, 4000, 0), (10**5, 1000, 10**4, 0), (10**5, 1000, 10**4, 1), (10**6, 10**5, 10**4, 0)
 ])  # fmt: skip

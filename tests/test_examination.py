@@ -61,13 +61,6 @@ def test_every_number_by_hand():
     assert rb.examine(np.eye(6)[:4]).pair_dim == np.inf
 
 
-def test_random_directions_are_called_random():
-    setting = sized(150, 1, 20, 1, embeddings="sphere")
-    reports = [rb.examine(draw_embeddings(setting, seed).input) for seed in range(200)]
-    assert np.mean([report.pair_dim for report in reports]) == pytest.approx(20, rel=0.01)
-    assert max(report.length_variance for report in reports) < 1e-25
-
-
 def test_tensors_and_text():
     tensor = torch.tensor(SMALL).bfloat16()
     report = rb.examine(tensor)

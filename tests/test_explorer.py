@@ -22,7 +22,6 @@ from recallbook_studies import laws
 from recallbook_studies.ch02 import retrieval
 from recallbook_studies.error_map import QUANTITIES
 from recallbook_studies.explorer import cases as of, scripts, table
-from recallbook_studies.plotting import COLOURS
 from recallbook_theory.bounds.coverage import coverage_samples
 from recallbook_theory.expected_errors import LARGE, expected_errors
 from recallbook_theory.symbolic import expressions as symbols
@@ -112,7 +111,6 @@ IN_VIEW = """chart => {
   const box = e.getBoundingClientRect();
   return (Math.min(box.bottom, innerHeight) - Math.max(box.top, 0)) / box.height;
 }))}"""
-STROKE = "selector => getComputedStyle(document.querySelector(selector)).stroke"
 PIECES = {"wall", "shoulder", "slope", "floor"}
 # Names on the map that a reader sees, and those of them that the dot touches or the line crosses.
 NAMES = """() => {
@@ -239,15 +237,21 @@ def test_what_binds_is_what_the_package_says(page, sizes):
 
 @in_chromium
 @some(12)
-def test_ledger_and_lower_bounds_are_those_of_the_package(page, sizes):
-    said = lambda name: page.evaluate(f"s => explorer.{name}(s)", sizes._asdict())  # noqa: E731
-    expected = {
-        name: term.size for name, term in rb.predict(sizes.setting, warn=False).ledger.items()
-    }
-    assert {term["name"]: term["size"] for term in said("ledgerOf")} == pytest.approx(
+def test_ledger_logits_and_lower_bounds_are_those_of_the_package(page, sizes):
+    names = "ledgerOf", "necessary", "logitsOf"
+    asked = f"s => [{', '.join(f'explorer.{name}(s)' for name in names)}]"
+    ledger, necessary, logits = page.evaluate(asked, sizes._asdict())
+    terms = rb.predict(sizes.setting, warn=False).ledger
+    expected = {name: term.size for name, term in terms.items()}
+    assert {term["name"]: term["size"] for term in ledger} == pytest.approx(
         expected, rel=1e-6, abs=1e-12
     )
-    assert said("necessary") == pytest.approx(coverage_samples(sizes.vocab, 0.9), rel=1e-6)
+    assert necessary == pytest.approx(coverage_samples(sizes.vocab, 0.9), rel=1e-6)
+    spread = math.sqrt(sum(expected[name] for name in CONTENT["recall_terms"]))
+    spread *= 1 - math.exp(-sizes.samples / sizes.vocab)  # of a fact that was seen
+    reach = spread * norm.ppf(0.5 ** (1 / (sizes.vocab - 1)))
+    assert logits["once"] <= 1
+    assert [logits["spread"], logits["reach"]] == pytest.approx([spread, reach], rel=1e-3)
 
 
 @in_chromium
@@ -380,18 +384,6 @@ def test_the_dot_is_dragged_and_values_show_under_the_pointer(page):
 
 
 @in_chromium
-@some(12)
-def test_logits_follow_from_the_ledger(page, sizes):
-    logits = page.evaluate("explorer.logitsOf", sizes._asdict())
-    ledger = rb.predict(sizes.setting, warn=False).ledger
-    spread = math.sqrt(sum(ledger[name].size for name in CONTENT["recall_terms"]))
-    spread *= 1 - math.exp(-sizes.samples / sizes.vocab)  # of a fact that was seen
-    reach = spread * norm.ppf(0.5 ** (1 / (sizes.vocab - 1)))
-    assert logits["once"] <= 1
-    assert [logits["spread"], logits["reach"]] == pytest.approx([spread, reach], rel=1e-3)
-
-
-@in_chromium
 @pytest.mark.parametrize("look", ["phone", "desktop"])
 def test_regions_and_the_line_have_names(tab, page, look):
     tab.put_on(look)
@@ -493,14 +485,6 @@ def test_on_a_phone_controls_stay_beside_the_charts(html, browser):
         places = phone.evaluate(ROOM)[1]
         for sizes in ({"samples": 8192}, {"vocab": 4096, "samples": 4_096_000}):
             assert shown(phone, **sizes) and phone.evaluate(ROOM) == [[], places]
-
-
-@in_chromium
-def test_colours_are_those_of_the_figures(page):
-    for name, colour in zip(("lock_on", "recall", "accuracy"), COLOURS, strict=False):
-        stroke = page.evaluate(STROKE, f".explorer-line.{name}")
-        assert stroke == f"rgb{tuple(bytes.fromhex(colour[1:]))}"
-    assert sum(file.stat().st_size for file in table.FOLDER.glob("*.js")) < 1.2e6
 
 
 @in_chromium

@@ -29,7 +29,6 @@ def small_machine(monkeypatch):
         ("samples", lambda: rb.draw(replace(LARGE, samples=10**8), 0)),
         ("dim", lambda: rb.draw(replace(LARGE, dim=10**6), 0)),
         ("width", lambda: rb.draw(replace(LARGE, width=10**7, vocab=9, seq_len=1), 0)),
-        ("samples", lambda: rb.simulate(replace(LARGE, samples=10**8), 0)),
         ("test_samples", lambda: rb.simulate(SETTING, 0, test_samples=10**9)),
         (
             "test_samples",
@@ -95,7 +94,6 @@ FAIL_LATER = (
 NONE_SOMEWHERE = replace(SETTING, width=20, activation=bad_at(1.01))
 FAILS = [  # what the error says, the call and what it is given
     ("not finite: smaller", lambda rate: rb.three_steps(rb.draw(SETTING, 0), rate, rate), 1e300),
-    ("not finite: smaller", lambda rate: rb.three_steps(rb.draw(SETTING, 0), rate, rate), 1e200),
     ("not finite: smaller", lambda rate: descended(eta=rate, gamma=rate), 1e300),
     *(
         ("^activation=.* is not allowed", call, NONE_SOMEWHERE)

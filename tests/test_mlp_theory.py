@@ -7,20 +7,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from sampling import OUTCOMES, by_night, standard_error
-from sized import marked, sized
+from sampling import OUTCOMES, standard_error
+from sized import sized
 
 import recallbook as rb
-from recallbook_studies.ch05 import scores
-from recallbook_theory import feature_kernels, hermite, lock_on, recall
+from recallbook_theory import hermite, lock_on, recall
 from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
-from recallbook_theory.symbolic.expressions import numeric
 
 pytestmark = pytest.mark.essential
 
 NAMED = ("relu", "gelu", "tanh", "he2", "he3")
 LAWS = ("gaussian", "sphere", "orthogonal")
-MLP_TERMS = {"neuron bias", "neuron noise", "MLP noise"}
 
 
 @pytest.mark.parametrize("activation", NAMED)
@@ -81,27 +78,6 @@ def test_overlaps_do_not_care_how_they_are_drawn():
     )  # mean of rho^6
 
 
-@pytest.mark.nightly
-def test_few_triggers_stand_for_many(monkeypatch):
-    """Recall hangs on where trigger and neurons fall; drawn without care, 32 of them miss it by 0.039."""
-
-    def recalled():
-        feature_kernels.drawn_overlaps.cache_clear()
-        feature_kernels._draws.cache_clear()
-        found = []
-        for dim in (60, 100):
-            setting = marked(133, 1, dim, 2660, width=2 * dim, activation="he3")
-            found.append(rb.predict(setting, warn=False).recall)
-        return np.array(found)
-
-    few = recalled()
-    monkeypatch.setattr(feature_kernels, "DRAWS", 256)
-    monkeypatch.setattr(feature_kernels, "ASKED", 16)
-    assert np.mean((few - recalled()) ** 2) ** 0.5 < 0.018
-    feature_kernels.drawn_overlaps.cache_clear()
-    feature_kernels._draws.cache_clear()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("flag", [pytest.param(False, marks=pytest.mark.nightly), True])
 def test_a_linear_activation_of_infinite_width_is_no_mlp(flag):
@@ -132,81 +108,3 @@ def test_the_plain_model_is_the_linear_case_of_the_expressions():
     for name, term in recall_symbols.mean_squares().items():
         assert general[name].subs(recall_symbols.LINEAR).equals(term), name
     assert general["MLP noise"].subs(recall_symbols.F, 0) == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sizes", "choices", "slack"),
-    [
-        pytest.param((300, 40, 40, 3000, 200), ("relu", False), 0.05, marks=pytest.mark.nightly),
-        pytest.param((300, 20, 60, 1500, 100), ("gelu", True), 0.05, marks=pytest.mark.nightly),
-        pytest.param((300, 60, 40, 3000, 80), ("tanh", True), 0.05, marks=pytest.mark.nightly),
-        (
-            (250, 4, 40, 2500, 200),
-            ("he2", False),
-            0.15,
-        ),  # short sequences: leading order in 1/L misses most
-        pytest.param((400, 60, 60, 1500, 200), ("he3", False), 0.05, marks=pytest.mark.nightly),
-        ((600, 20, 60, 600, 60), ("relu", False), 0.15),  # neuron bias is most of it, N = V
-    ],
-)
-def test_score_and_scatter_with_the_mlp(sizes, choices, slack):
-    """Mean score of the mark and variance of token scores, 80 draws, each at its own T, Q, M.
-
-    ``slack`` is what leading order may miss, the rest is sampling: an error of a fifth is caught,
-    of a third where the slack is larger."""
-    names = ("width", "activation", "trigger_in_values")
-    setting = sized(*sizes[:4], **dict(zip(names, (sizes[4], *choices), strict=True)))
-    scale, found = setting.mlp_input_scale, []
-    terms = [numeric(term.token) for term in lock_symbols.lock_terms(True).values()]
-    for seed in range(80):
-        problem = rb.draw(setting, seed)
-        row = scores.measure(problem)
-        values = lock_on.values(
-            setting, {symbol: row[symbol.name] for symbol in lock_symbols.SHARED}
-        )
-        score = numeric(lock_symbols.trigger_score(True))(values)
-        scatter = sum(term(values) for term in terms)
-        found.append(
-            (scale * row["score"] - score, score, scale**2 * row["variance"] - scatter, scatter)
-        )
-    score_off, score, scatter_off, scatter = np.array(found).T
-    for off, size in ((score_off, score), (scatter_off, scatter)):
-        error = standard_error(off)
-        assert abs(off.mean()) < 3.5 * error + slack * abs(size.mean()) and error < 0.06 * abs(
-            size.mean()
-        )
-
-
-@pytest.mark.slow
-def test_activations_that_cannot_learn_attention():
-    """he2 has no slope near zero: with the trigger in the values its mark is even pushed down."""
-    setting = marked(300, 12, 60, 3000, width=240, activation="he2")
-    assert np.mean(numeric(lock_symbols.trigger_score(True))(lock_on.values(setting))) < 0
-    assert rb.predict(setting).lock_on < 1 / 12
-    found = [rb.simulate(setting, seed, test_samples=2000).lock_on for seed in range(8)]
-    assert np.mean(found) < 1 / 12 + 3 * standard_error(found)
-
-
-def test_ledger_with_the_mlp():
-    setting = marked(300, 20, 60, 3000, width=120, activation="relu")
-    ledger = rb.predict(setting).ledger
-    assert set(ledger) == {
-        *lock_symbols.lock_terms(mlp=True),
-        *recall_symbols.mean_squares(mlp=True),
-        "coverage",
-    }
-    wider = rb.predict(replace(setting, width=480)).ledger
-    for name in MLP_TERMS:
-        assert ledger[name].derived == "The MLP as memory"
-        assert wider[name].size < ledger[name].size
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("activation", by_night(("he3", "relu", "gelu", "tanh", "he2"), day=2))
-def test_more_neurons_never_hurt(activation):
-    """At fixed d and activation; up to the fixed points of the average."""
-    inside = activation in ("relu", "he3")
-    setting = sized(300, 10, 60, 6000, activation=activation, trigger_in_values=inside)
-    values = [rb.predict(replace(setting, width=m)).recall for m in (60, 480)]
-    assert values[1] > values[0] - 0.01

@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 import torch
 from numpy.polynomial.hermite_e import hermegauss
+from sampling import by_day
 from sized import either, sized
 
 import recallbook as rb
@@ -97,7 +98,7 @@ def test_moments_by_brute_force(sizes, trigger_in_values):
 
 @either("trigger_in_values")
 @pytest.mark.parametrize(
-    ("vocab", "seq_len", "samples"), [(2, 2, 2), (3, 2, 2), (2, 3, 2), (4, 2, 1)]
+    ("vocab", "seq_len", "samples"), by_day([(2, 2, 2), (3, 2, 2), (2, 3, 2), (4, 2, 1)], quick=1)
 )
 def test_orthonormal_moments_by_brute_force(vocab, seq_len, samples, trigger_in_values):
     """With orthonormal embeddings data are all there is to average over: second and third moments
@@ -233,44 +234,6 @@ def test_what_leads_in_the_marks_variance():
 
 def test_every_enumerated_term_is_in_the_ledger():
     assert NAMES - {"cross terms"} <= set(lock_symbols.lock_terms())
-
-
-def test_the_remainder_of_the_mean_is_small_and_named():
-    """The exact mean over the ledger's: at tau = 0 it is 1 - 1/N."""
-    exact, ledger = (
-        moments.expression("score"),
-        lock_symbols.trigger_score().subs(lock_symbols.Q, 1),
-    )
-    assert sp.simplify((exact / ledger).subs(tau, 0) - (1 - 1 / N)) == 0
-    left = (exact / ledger - 1).subs({tau: 1, lock_symbols.T: 1})
-    big = sp.Symbol("x", positive=True)
-    assert sp.limit((left * big).subs({V: big, N: big, L: 7, d: 30}), big, sp.oo).is_finite
-
-
-# of each term a setting in which it is much of the variance: V, L, d (0: orthogonal), N, tau
-LARGEST_OF = {
-    "trigger overlap": (64, 8, 64, 2048, 1),
-    "mean bias": (200, 256, 128, 800, 0),
-    "gradient noise": (200, 128, 0, 1600, 0),
-    "frequency noise": (64, 256, 0, 800, 0),
-    "fact interference": (64, 128, 0, 3200, 0),
-    "uneven facts": (64, 4, 0, 800, 1),
-    "cross terms": (64, 64, 0, 3200, 0),
-}
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("term", LARGEST_OF)
-def test_each_term_where_it_is_largest(term):
-    """The measured variance holds the exact one, and would not without the term."""
-    vocab, length, dim, samples, tau = LARGEST_OF[term]
-    law = "gaussian" if dim else "orthogonal"
-    sizes = (vocab, length, dim or vocab + 2, samples)
-    setting = sized(*sizes, embeddings=law, trigger_in_values=bool(tau))
-    measured, parts = scores.run(setting, range(300))["variance"], scores.exact_parts(setting)
-    exact, error = sum(parts.values()), 3.5 * measured.sem()
-    assert measured.mean() == pytest.approx(exact, abs=error)
-    assert abs(measured.mean() - (exact - parts[term])) > error
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-import torch
 from sized import marked, sized
 
 import recallbook as rb
@@ -36,24 +35,6 @@ def test_keys_are_those_that_were_stored():
     )
     assert POINTS[0].key == "6d4e3927e5cf1311c143f9d3410bf2a3d9ac537f4932ae71cf0571e7fb1225d8"
     assert len({point.key for point in POINTS}) == len(POINTS)
-
-
-BAD = {
-    "setting": [{"setting": 3}],
-    "activation": [{"setting": replace(SETTING, width=4, activation=torch.sin)}],
-    "zipf": [{"setting": replace(SETTING, zipf=1.0), "method": "assignment"}],
-    "seed": [{"seed": -1}],
-    "method": [{"method": "four_steps"}],
-    "test_samples": [{"test_samples": 0}],
-}
-
-
-@pytest.mark.parametrize(
-    ("field", "given"), [(field, given) for field, all_ in BAD.items() for given in all_]
-)
-def test_bad_points_are_refused_by_name(field, given):
-    with pytest.raises(ValueError, match=rf"^{field}="):
-        rb.Point(**{"setting": SETTING, "seed": 0, **given})
 
 
 def test_points_survive_a_table():

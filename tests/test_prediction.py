@@ -1,14 +1,10 @@
 """Predictions: the target on a fixed seed, limits, monotonicity, the ledger, and the arguments."""
 
 import math
-import sys
-from itertools import groupby
 
 import numpy as np
 import pytest
-import sympy as sp
-from hypothesis import given, settings as hypothesis_settings, strategies as st
-from sampling import OUTCOMES, standard_error
+from sampling import by_day, standard_error
 from scipy.stats import binom, qmc
 from sized import marked, sized
 
@@ -16,7 +12,7 @@ import recallbook as rb
 from recallbook_studies import laws
 from recallbook_studies.ch02.associative import predicted_recall
 from recallbook_theory import lock_on, values as fluctuations
-from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
+from recallbook_theory.symbolic import lock_terms as lock_symbols
 from recallbook_theory.symbolic.expressions import L, N, V, d, tau
 
 pytestmark = pytest.mark.essential
@@ -37,8 +33,6 @@ def test_leading_exponents():
     """The product law of the mean bias: variance 1/(N^2 V d^3) against a signal 1/(L^2 V)."""
     found = laws.leading_exponents(lock_symbols.lock_terms()["mean bias"].token)
     assert found == {V: -1, N: -2, L: 0, d: -3}
-    found = laws.leading_exponents(lock_symbols.lock_terms()["gradient noise"].token)
-    assert found == {V: 0, N: -2, L: -2, d: -3}
     found = laws.leading_exponents(lock_symbols.trigger_score().subs(tau, 0))
     assert found == {V: -1, N: 0, L: -2, d: 0}
 
@@ -66,67 +60,17 @@ def test_spectral_moments_against_simulation(power):
     assert abs(np.mean(values) - exact) < 4 * standard_error(values) + exact * 10 / (dim * vocab)
 
 
-SIZES = {
-    "vocab": st.integers(150, 800),
-    "seq_len": st.integers(2, 100),
-    "dim": st.integers(20, 300),
-    "ratio": st.integers(1, 40),
-    "flag": st.booleans(),
-}
-
-
-@pytest.mark.slow
-@hypothesis_settings(max_examples=15, deadline=None, derandomize=True)
-@given(**SIZES)
-def test_more_data_and_more_dimensions_never_hurt(vocab, seq_len, dim, ratio, flag):
-    def found(**changes):
-        sizes = {"dim": dim, "samples": vocab * ratio, **changes}
-        setting = rb.Setting(vocab=vocab, seq_len=seq_len, **sizes, trigger_in_values=flag)
-        return rb.predict(setting, warn=False)
-
-    base = found()
-    for more in (found(samples=2 * vocab * ratio), found(dim=2 * dim)):
-        change = {name: getattr(more, name) - getattr(base, name) for name in OUTCOMES}
-        assert min(change.values()) > -0.01, change  # of the fixed points of the average
-
-
-def test_ledger_holds_what_is_evaluated():
-    """Each LaTeX formula of the ledger comes from the expression that gives its size."""
-    ledger = rb.predict(marked(300, 20, 60, 3000)).ledger
-    assert set(ledger) == {*lock_symbols.lock_terms(), *recall_symbols.mean_squares(), "coverage"}
-    sizes = {V: 300, N: 3000, L: 20, d: 60, tau: 1}
-    typical = {**sizes, lock_symbols.T: 1, lock_symbols.Q: 1, lock_symbols.M: 1}
-    score = lock_symbols.trigger_score()
-    for name, term in lock_symbols.lock_terms().items():
-        assert ledger[name].formula == sp.latex(term.token / score**2)
-        assert ledger[name].size == pytest.approx(
-            float((term.token / score**2).subs(typical)), rel=1e-10
-        )
-    for name, expression in recall_symbols.mean_squares().items():
-        assert ledger[name].formula == sp.latex(expression)
-        assert ledger[name].size == pytest.approx(float(expression.subs(sizes)), rel=1e-10)
-
-
 @pytest.mark.parametrize(
     ("sizes", "fields", "term"),
-    [
-        pytest.param((400, 10, 200, 500), {}, {"coverage"}, id="coverage"),
-        *(
-            pytest.param(
-                *case, id=name, marks=[pytest.mark.slow, *[pytest.mark.nightly] * (name == "MLP")]
-            )
-            for name, case in {
-                "interference": ((800, 10, 40, 40000), {}, {"interference"}),
-                "labels": (
-                    (300, 10, 200, 3000),
-                    {"trigger_in_values": True},
-                    {"label frequencies"},
-                ),
-                "lock-on": ((300, 150, 40, 1500), {}, set(lock_symbols.lock_terms())),
-                "MLP": ((400, 6, 60, 40000), {"width": 40, "activation": "he3"}, {"MLP noise"}),
-            }.items()
-        ),
-    ],
+    by_day(
+        [
+            ((400, 10, 200, 500), {}, {"coverage"}),
+            ((800, 10, 40, 40000), {}, {"interference"}),
+            ((300, 10, 200, 3000), {"trigger_in_values": True}, {"label frequencies"}),
+            ((300, 150, 40, 1500), {}, set(lock_symbols.lock_terms())),
+        ],
+        quick=1,
+    ),
 )
 def test_phase_names_the_binding_term(sizes, fields, term):
     assert rb.phase(sized(*sizes, **fields)) in term
@@ -180,29 +124,3 @@ def test_a_printed_prediction_can_be_read():
     """In the ledger stand names and sizes; a formula is asked for by its field."""
     prediction = rb.predict(sized(64, 8, 24, 512))
     assert "\\" not in repr(prediction) and "'mean bias': 0." in repr(prediction)
-
-
-def test_a_prediction_seldom_returns_to_a_module_that_it_left():
-    """Which theory a setting has is asked once. Four frames deep: below these, one formula after
-    the other is evaluated."""
-    frames, entered = [], []
-
-    def note(frame, event, _):
-        name = frame.f_globals.get("__name__", "")
-        if event == "call" and name.startswith("recallbook"):
-            frames.append(name)
-            if len(frames) <= 4:
-                entered.append(name)
-        elif event == "return" and name.startswith("recallbook"):
-            frames.pop()
-
-    for _ in range(2):  # the second time with what is cached
-        entered.clear()
-        before = sys.getprofile()
-        sys.setprofile(note)
-        try:
-            rb.predict(rb.Setting(vocab=256, seq_len=32, dim=128, samples=8192))
-        finally:
-            sys.setprofile(before)
-    stays = [name for name, _ in groupby(entered)]
-    assert len(stays) - len(set(stays)) <= 18, stays  # three for the expected error

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from sampling import OUTCOMES
 from sized import marked, sized
 
 import recallbook as rb
@@ -40,20 +39,6 @@ def test_draws_of_coverage_alone_have_the_law_of_empty_boxes():
     assert (ends[1] - ends[0]) / 2 == pytest.approx(exact, rel=0.15)
 
 
-@pytest.mark.parametrize(
-    ("setting", "without", "field"),
-    [
-        (sized(20, 6, 16, 200, width=8), (), "width=8 is not allowed: None"),
-        (sized(5000, 6, 16, 9000), (), "vocab=5000 is not allowed: at most 4096"),
-        (sized(20, 6, 16, 200), ("coverage",), "without=.* is not allowed: empty"),
-    ],
-)
-def test_where_single_draws_have_no_theory(setting, without, field):
-    prediction = rb.predict(setting, warn=False, without=without)
-    with pytest.raises(ValueError, match=field):
-        prediction.quantile(0.5)
-
-
 def test_unequal_facts_take_the_quantiles_of_their_draws(monkeypatch):
     monkeypatch.setattr(unequal, "ENOUGH", 1.0)  # few draws for the mean
     setting = sized(20, 6, 16, 200, zipf=1.0)
@@ -65,21 +50,6 @@ def test_unequal_facts_take_the_quantiles_of_their_draws(monkeypatch):
 
 
 # The committed comparison
-
-
-def test_ties_are_split_as_predicted():
-    law = np.repeat([0.2, 0.6, 1.0], 100)
-    assert quantiles.share_below(law, 0.6, law, 0.5) == pytest.approx(0.5)
-    assert quantiles.share_below(np.array([0.2, 0.2, 0.6, 1.0]), 0.6, law, 0.5) == pytest.approx(
-        0.5 + 0.25 / 2
-    )
-
-
-def test_the_comparison_is_where_outcomes_are_open():
-    frame = quantiles.load()
-    assert not frame[OUTCOMES].isna().any(axis=None)
-    inside = frame["accuracy"].between(0.1, 0.9) | frame["lock_on"].between(0.1, 0.9)
-    assert inside.all()
 
 
 @pytest.mark.parametrize(("kind", "tolerance"), [("equal", 0.03), ("unequal", 0.1)])

@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from sampling import standard_error
-from sized import either, marked, sized
+from sampling import by_day, standard_error
+from sized import either, sized
 
 import recallbook as rb
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.model.ties import credit
 from recallbook_studies import laws
-from recallbook_studies.ch06 import critical_sizes, origins
+from recallbook_studies.ch06 import origins
 from recallbook_theory import lock_on, recall
 
 pytestmark = pytest.mark.essential
@@ -70,7 +70,8 @@ def test_located_counts_are_parts_of_poisson_counts(shown):
 
 @either("tau")
 @pytest.mark.parametrize(
-    ("vocab", "dim", "samples"), [(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)]
+    ("vocab", "dim", "samples"),
+    by_day([(128, 64, 1024), (256, 64, 2048), (256, 128, 8192)], quick=2),
 )
 def test_predicted_recall(vocab, dim, samples, tau):
     """Within 0.01 plus four standard errors: what the leading order leaves out."""
@@ -94,48 +95,10 @@ def test_orthogonal_recall_is_a_rule_about_counts(samples, tau):
         assert np.array_equal(origins.recalled(setting, seed), rule)
 
 
-def test_predicted_recall_is_coverage_where_noises_vanish():
-    assert rb.predict(marked(200, 1, 4000, 10**7)).recall == pytest.approx(1, abs=1e-6)
-    assert rb.predict(sized(200, 1, 4000, 1000)).recall == pytest.approx(
-        1 - (1 - 1 / 200) ** 1000, abs=2e-3
-    )
-
-
 # Product laws
 
 
-# sizes (V, L, d), the trigger in the values or not, what critical N is proportional to, and how
-# nearly
-LAWS = [
-    ([(2**k, 1, 2 ** (k + 4)) for k in (8, 11, 14)], False, lambda vocab, length, dim: vocab, 0.01),
-    (
-        [(10000, length, 1000) for length in (2000, 4000)],
-        False,
-        lambda vocab, length, dim: length**2,
-        0.1,
-    ),
-    ([(2**20, 16, dim) for dim in (2**15, 2**17)], True, lambda vocab, length, dim: 1 / dim, 0.1),
-    (
-        [(2**k, 16, int(2 ** (0.8 * k))) for k in (14, 17, 20)],
-        True,
-        lambda vocab, length, dim: vocab**2 * np.log(vocab) / dim,
-        0.1,
-    ),
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sizes", "flag", "law", "off"),
-    LAWS,
-    ids=["coverage", "lock-on", "label frequencies in d", "and in V"],
-)
-def test_what_binds_is_a_product_law(sizes, flag, law, off):
-    """Other laws differ by a half at least."""
-    found = [rb.critical_samples(*size, trigger_in_values=flag) for size in sizes]
-    assert slope([law(*size) for size in sizes], found) == pytest.approx(1, abs=off)
-
-
 @either("tau")
 def test_superposition_binds_as_the_square_of_the_dimension(tau):
     """Finite sizes drift: the exponent of d² in V log V is 1 within a tenth, the constant for half
@@ -147,11 +110,3 @@ def test_superposition_binds_as_the_square_of_the_dimension(tau):
 
 
 # Grids and reductions
-
-
-def test_critical_samples_are_reached_in_simulation():
-    frame = critical_sizes.critical(False, dims=(192,), lengths=(16,))
-    samples = int(frame["samples"].iloc[0])
-    setting = sized(256, 16, 192, samples)
-    accuracy = rb.run_sweep([rb.Point(setting, seed) for seed in range(8)])["accuracy"]
-    assert abs(accuracy.mean() - 0.9) < 0.01 + 4 * standard_error(accuracy)

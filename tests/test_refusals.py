@@ -1,5 +1,4 @@
-"""What theory, bounds and searches refuse: each field by its name, with the value that was
-given."""
+"""What is refused, whatever is called: each field by its name, with the value that was given."""
 
 import ast
 import math
@@ -13,10 +12,17 @@ from sized import sized
 
 import recallbook as rb
 from recallbook.arguments import all_finite
+from recallbook.training.gradients import descent_directions
+from recallbook_studies.ch02 import associative, retrieval
+from recallbook_studies.ch05 import scores
+from recallbook_studies.ch06 import origins
 from recallbook_studies.ch11 import breaking
 from recallbook_studies.intervals import fitted_slope, seed_interval
+from recallbook_studies.running import committed
+from recallbook_studies.sweeps import SWEEPS
 from recallbook_theory import hermite
 from recallbook_theory.bounds import closed_form, information
+from recallbook_theory.symbolic.expressions import d, numeric
 
 pytestmark = pytest.mark.essential
 
@@ -26,6 +32,7 @@ ZIPF = replace(SETTING, zipf=1.0)
 PROBLEM = rb.draw(sized(5, 2, 2, 9), 0)
 WIDE = rb.draw(replace(PROBLEM.setting, width=4), 0)
 LARGE = rb.draw(sized(5000, 2, 60, 2), 0)
+UNEVEN = replace(PROBLEM.setting, zipf=1.0)
 FLAT = replace(PROBLEM, setting=replace(PROBLEM.setting, embeddings="low_rank(2)"))
 
 # What is called; arguments that are allowed; each alone that is not, as the message says it.
@@ -45,8 +52,13 @@ REFUSED = [
         "vocab=4; seq_len=1; dim=0; accuracy=1.0; accuracy=0; trigger_in_values=1",
     ),
     (rb.sufficient_samples, SIZES, "accuracy=1.0; accuracy=0; confidence=1.5; seed=-1"),
-    (rb.critical_width, {**SIZES, "samples": 640}, "accuracy=1; dim=0; samples=-1"),
-    (rb.critical_samples, SIZES, "accuracy=1; accuracy='x'; accuracy=nan; dim=0"),
+    (rb.critical_width, {**SIZES, "samples": 640}, "accuracy=1; dim=0; samples=-1; width=3"),
+    (rb.critical_samples, SIZES, "accuracy=1; accuracy='x'; accuracy=nan; dim=0; samples=3"),
+    (
+        rb.capacity,
+        {"samples": 4000, "seq_len": 8, "dim": 64},
+        "accuracy=1.0; vocab=1; samples=0; dim=2.0; value_steps=0; without='cover'",
+    ),
     (rb.predict(replace(SETTING, seq_len=1), warn=False).quantile, {}, "q=0; q=1; q=nan; q='half'"),
     (
         hermite.hermite_coefficients,
@@ -56,6 +68,18 @@ REFUSED = [
     (rb.decode, {"problem": PROBLEM}, "method='best'; problem=3"),
     (rb.certify, {}, "problem=3"),
     (rb.predict, {"setting": SETTING}, "setting=3; without='x'"),
+    (
+        rb.Point,
+        {"setting": SETTING, "seed": 0},
+        "setting=3; seed=-1; method='four_steps'; test_samples=0",
+    ),
+    # no point is asked for before the rest is checked
+    (rb.run_sweep, {"points": map(pytest.fail, "a")}, "executor=3; retry=1; progress='yes'"),
+    (rb.run_sweep, {}, "points=3"),
+    (rb.load_results, {}, "name='nothing'; name='../setting'; name=[]; name=None"),
+    (committed.recomputed, {"table": SWEEPS["geometry"]}, "count=9999"),
+    (associative.predicted_recall, {"facts": 10, "dim": 20}, "facts=2; embeddings='orthogonal'"),
+    (associative.capacity, {"recall": float}, "accuracy=1"),
 ]
 
 
@@ -68,6 +92,19 @@ def test_values_are_refused_by_name(call, allowed, wrong):
     given = math.nan if value == "nan" else ast.literal_eval(value)
     with pytest.raises(ValueError, match=f"^{re.escape(wrong)} is not allowed: "):
         call(**{**allowed, field: (given,) if field == "without" else given})
+
+
+def capacity(**fields):
+    return rb.capacity(**{"samples": 4000, "seq_len": 8, "dim": 64, **fields})
+
+
+def quantile(setting, **without):
+    return rb.predict(setting, warn=False, **without).quantile(0.5)
+
+
+def gradients(wrt):
+    zeros = torch.zeros(2, 2, dtype=torch.float64)
+    return descent_directions(PROBLEM, PROBLEM.sequences, zeros, PROBLEM.query, wrt=wrt)
 
 
 NOT_COVERED = r"setting=.*Zipf's law of all tokens"
@@ -83,6 +120,23 @@ SAID = [  # what the message says, and the call
     *(
         ("^values=", lambda v=v: fitted_slope([1, 2, 3], v))
         for v in ([[1.0, 2.0, -1.0]], [[1.0]], [1.0, 2.0, 3.0])
+    ),
+    ("^setting=", lambda: capacity(zipf=1.0)),
+    ("^setting=", lambda: capacity(embeddings="low_rank(3)")),
+    ("^setting=", lambda: capacity(value_steps=2, zipf=1.0)),
+    ("^width=9", lambda: capacity(value_steps=2, width=9)),
+    ("^vocab=", lambda: capacity(value_steps=2, samples=10**6, dim=2000)),
+    ("^width=8 is not allowed: None", lambda: quantile(sized(20, 6, 16, 200, width=8))),
+    ("^vocab=5000 .*: at most 4096", lambda: quantile(sized(5000, 6, 16, 9000))),
+    ("^without=.*: empty", lambda: quantile(PROBLEM.setting, without=("coverage",))),
+    ("^activation=", lambda: rb.Point(replace(SETTING, width=4, activation=torch.sin), 0)),
+    ("^zipf=", lambda: rb.Point(ZIPF, 0, method="assignment")),
+    ("^zipf=", lambda: origins.fact_counts(UNEVEN, 0)),
+    ("^zipf=", lambda: scores.measure(rb.draw(UNEVEN, 0))),
+    (r"^values=\['n'\].*missing: \[d\]", lambda: numeric(retrieval.n + d)({retrieval.n: 1})),
+    *(
+        (r"^wrt=.* is not allowed: .*'value', ", lambda wrt=wrt: gradients(wrt))
+        for wrt in ("value", ("value", "tokens"), ("key",), None, 3)
     ),
     *(
         (NOT_COVERED, lambda field=field: breaking.lead(replace(ZIPF, **field)))

@@ -71,6 +71,7 @@ def test_every_committed_table_is_tested():
     assert {*archive.tables()} == {*ROW_TABLES} - {"explorer"}, "a command makes each"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sweeping.TABLES)
 def test_no_key_is_there_twice(name):
     keys = [key.canonical for key in sweeping.TABLES[name].keys()]

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 from sized import sized
-from torch.utils.flop_counter import FlopCounterMode
 
 import recallbook as rb
 from recallbook_studies.running import run as sweep
@@ -126,31 +125,6 @@ def test_what_is_stored_is_not_run_again(expected, tmp_path, measured):
     assert set(measured.values()) == {1}
 
 
-def test_failures_are_run_again_only_on_request(tmp_path, measured):
-    store, bad = tmp_path / "s.sqlite", POINTS[-1]
-    rb.run_sweep(POINTS[-2:], store=store)
-    rb.run_sweep(POINTS[-2:], store=store)
-    assert measured == {bad: 1, POINTS[-2]: 1}
-    assert rb.run_sweep(POINTS[-2:], store=store, retry=True)["error"].notna().sum() == 1
-    assert measured == {bad: 2, POINTS[-2]: 1}
-
-
-@pytest.mark.parametrize(
-    "sizes", [(256, 64, 64, 16384), (1024, 16, 128, 8192), (256, 8, 32, 4096, 1024)], ids=str
-)
-def test_estimates_of_cost_have_the_right_size(sizes):
-    """In floating operations of the products, which no load of the machine changes: 0.2 to 40 a
-    nanosecond."""
-    names = ("vocab", "seq_len", "dim", "samples", "width")
-    setting = rb.Setting(
-        **dict(zip(names, sizes, strict=False)), trigger_in_values=sizes[0] != 1024
-    )
-    point = rb.Point(setting, 0)
-    with FlopCounterMode(display=False) as counter:
-        sweep.measure(point)
-    assert 0.2e9 < counter.get_total_flops() / point.cost < 40e9
-
-
 class Interrupting(ThreadPoolExecutor):
     """Finishes its first two tasks, then the user presses Ctrl-C."""
 
@@ -207,19 +181,3 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(
     with Store(tmp_path / "s.sqlite") as store:
         assert store.keys() == {point.key for point in POINTS} - {POINTS[1].key}
     assert rb.run_sweep(POINTS, store=tmp_path / "s.sqlite").equals(expected)
-
-
-@pytest.mark.parametrize(
-    ("field", "given"),
-    [
-        ("executor", dict(executor=3)),
-        ("points", dict(points=[3])),
-        ("points", dict(points=3)),
-        ("retry", dict(retry=1)),
-        ("progress", dict(progress="yes")),
-    ],
-)
-def test_bad_arguments_are_refused_before_any_work(field, given, tmp_path, measured):
-    with pytest.raises(ValueError, match=rf"^{field}="):
-        rb.run_sweep(**{"points": POINTS, "store": tmp_path / "s.sqlite", **given})
-    assert not measured and not list(tmp_path.iterdir())

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from sampling import generator
 from sized import sized
 
 import recallbook as rb
@@ -26,37 +25,6 @@ def test_a_tie_among_k_earns_one_kth():
 def test_what_is_not_a_number_excludes_nothing():
     values = torch.tensor([[float("nan"), 1.0], [1.0, 2.0]])
     assert ties.tied(values, 0).tolist() == [[True, True], [False, True]]
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("block", [1, 3, 1024])
-def test_answers_by_blocks_are_those_of_all_logits_at_once(monkeypatch, dtype, block):
-    """Random logits, equal ones, ones just within and just beyond the slack, with a bias, infinite
-    or not a number."""
-    monkeypatch.setattr(ties, "BLOCK_LABELS", block)
-    random, shared = generator(), 0
-    for case in range(60):
-        count, vocab, dim = (
-            int(torch.randint(1, most, (), generator=random)) for most in (9, 14, 5)
-        )
-        queries, outputs, bias = (
-            torch.randn(*shape, generator=random, dtype=dtype)
-            for shape in ((count, dim), (vocab, dim), (vocab,))
-        )
-        bias *= 1 - case % 2
-        slack = torch.full((count, 1), ties.tolerance(dtype), dtype=dtype)
-        if case % 3 == 1:  # few different rows, nudged by less or by more than the slack
-            outputs = outputs[torch.randint(0, 1 + vocab // 3, (vocab,), generator=random)]
-            bias = torch.tensor([0, 0.4, -0.4, 3, -3], dtype=dtype).repeat(vocab)[
-                :vocab
-            ] * ties.tolerance(dtype)
-        if case % 5 == 4:
-            queries[0], bias[vocab // 2] = float("nan") if case % 2 else queries[0], -torch.inf
-        logits, found = queries @ outputs.T + bias, ties.answers(queries, outputs, bias, slack)
-        assert torch.equal(found.alone, ties.tied(logits, slack).sum(dim=1) == 1)
-        assert torch.equal(found.labels[found.alone], logits.argmax(dim=1)[found.alone])
-        shared += int((~found.alone).sum())
-    assert shared > 20
 
 
 def test_rounding_is_set_to_zero_and_nothing_else():

@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings as profile, strategies as st
-from randomised import largest_difference
-from sampling import generator
 from settings import settings
 from sized import marked
-from unequal import UNEQUAL, weights_and_prediction
 
 import recallbook as rb
-from recallbook.data.residuals import centred_labels, onto_labels_, residuals
-from recallbook.model import ties
+from recallbook.data.residuals import residuals
 from recallbook.setting import fact_frequencies
 
 pytestmark = pytest.mark.essential
@@ -68,34 +64,6 @@ def test_a_calibrated_bias_is_none_where_training_sees_equal_facts(rates, same):
     assert rb.evaluate(problem, one, 500) == rb.evaluate(plain, other, 500)
 
 
-@pytest.mark.parametrize("rates", [(None, None), (3.0, 200.0)])
-def test_on_equal_counts_weights_and_a_trained_bias_change_nothing_but_rounding(rates):
-    setting = replace(BASE, samples=96, balanced=True)
-    problem = rb.draw(setting, seed=3)
-    plain = rb.three_steps(problem, *rates)
-    for weights, bias in (("inverse", "none"), ("equal", "trained"), ("inverse", "trained")):
-        other = replace(problem, setting=replace(setting, loss_weights=weights, output_bias=bias))
-        found = rb.three_steps(other, *rates)
-        apart = {
-            name: largest_difference(getattr(found, name), getattr(plain, name)) for name in NAMES
-        }
-        assert apart == pytest.approx(dict.fromkeys(NAMES, 0), abs=1e-12)
-
-
-@pytest.mark.parametrize("unequal", [{}, *UNEQUAL], ids=str)
-def test_residuals_along_any_axis_are_the_same_matrix(unequal):
-    problem = rb.draw(replace(BASE, **unequal), seed=2)
-    weights, prediction = weights_and_prediction(problem)
-    matrix = torch.from_numpy(np.diag(weights) @ (np.eye(12) - prediction))
-    assert torch.allclose(centred_labels(problem), matrix @ problem.output_embeddings, atol=1e-13)
-    table = torch.randn(12, 12, generator=generator(), dtype=torch.float64)
-    names = problem.permutation
-    assert torch.allclose(onto_labels_(problem, table.clone()), matrix.T @ table, atol=1e-13)
-    expected = (matrix.T @ table.T[names.argsort()])[names].T  # columns named by token
-    assert torch.allclose(onto_labels_(problem, table.clone(), names, dim=1), expected, atol=1e-13)
-    assert float((matrix.T @ table).sum(dim=0).abs().max()) < 1e-12
-
-
 # What is measured
 
 
@@ -131,9 +99,3 @@ def test_labels_never_met_are_never_answered_at_finite_rates():
         known = met[problem.permutation].double().mean()
         assert rb.evaluate(problem, weights, 200).recall <= float(known)
     assert excluded > 10
-
-
-def test_a_bias_adds_to_the_slack_of_ties():
-    bias = torch.tensor([0.0, -3.0, -torch.inf], dtype=torch.float64)
-    assert float(ties.bias_slack(bias)) == pytest.approx(3 * ties.tolerance(torch.float64))
-    assert float(ties.bias_slack(torch.zeros(3, dtype=torch.float64))) == 0.0

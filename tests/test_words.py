@@ -98,8 +98,3 @@ def test_documents_name_what_is_there(document):
         if not re.search(rf"(?m)^{target}:", makefile)
     ]
     assert lost == []
-
-
-def test_questions_asked_of_drafts_name_calls_that_exist():
-    called = re.findall(r"\brb\.(\w+)", read("tests/questions_of_drafts.md"))
-    assert called and [name for name in called if not hasattr(rb, name)] == []

@@ -2,10 +2,8 @@
 
 import numpy as np
 import torch
-from randomised import random_setting
 
 import recallbook as rb
-from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES
 
 UNEQUAL = [
     {"zipf": 1.0},
@@ -15,20 +13,6 @@ UNEQUAL = [
     {"zipf": 1.5, "output_bias": "trained", "loss_weights": "inverse"},
     {"other_zipf": 1.0, "balanced": True, "output_bias": "trained"},
 ]
-
-
-def random_unequal(seed: int, **fixed) -> rb.Setting:
-    """A small random setting as that of :func:`random_setting`, with other frequencies, weights and
-    biases."""
-    rng = np.random.default_rng([3, seed])
-    values = {
-        "zipf": float(rng.choice([0.0, 0.5, 1.0, 2.0])),
-        "other_zipf": [None, 0.0, 0.7][rng.integers(3)],
-        "balanced": bool(rng.integers(2)),
-        "loss_weights": LOSS_WEIGHTS[rng.integers(2)],
-        "output_bias": OUTPUT_BIASES[rng.integers(3)],
-    }
-    return random_setting(seed, **{**values, **fixed})
 
 
 def weights_and_prediction(problem: rb.Problem) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,6 @@
 """What a writer looks at: `python tests/writing.py` prints letters of the chapters with two meanings,
-letters that the notation does not have, entries of stored tables that are typed, not typeset,
+letters that the notation does not have, minutes of reading, code that stands open or is long,
+wide tables, entries of stored tables that are typed, not typeset,
 sentences that call something proved and refer to no theorem, and sentences that may name a cause
 and stand in no row of ``recallbook_studies/causes.toml``."""
 
@@ -10,18 +11,22 @@ import tomllib
 import nbformat
 from conftest import ROOT
 
+LONGEST_CELL, MOST_COLUMNS = 20, 6
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
-def code_lines(notebook):
-    """(all, open) lines of code that are not empty."""
-    counts = [0, 0]
+def long_code(notebook):
+    """Cells that are long, and whether more than a third of the lines of code stand open."""
+    total = shown = 0
     for cell in notebook.cells:
         if cell.cell_type == "code":
             count = sum(bool(line.strip()) for line in cell.source.splitlines())
-            counts[0] += count
-            counts[1] += count * (not HIDDEN & set(cell.metadata.get("tags", [])))
-    return tuple(counts)
+            total += count
+            shown += count * (not HIDDEN & set(cell.metadata.get("tags", [])))
+            if count > LONGEST_CELL:
+                yield f"a cell of {count} lines"
+    if 3 * shown > total:
+        yield f"{shown} of {total} lines of code stand open"
 
 
 def reading_minutes(notebook):
@@ -128,6 +133,8 @@ def faults_of_tables(notebook):
                     ]
                     for row in re.findall("(?s)<tr.*?</tr>", table)
                 ]
+                if len(rows[0]) > MOST_COLUMNS:
+                    yield f"{len(rows[0])} columns"
                 caption = re.findall(r"(?s)<caption[^>]*>(.*?)</caption>", table)
                 yield from (x for row in [caption, *rows] for x in row if TYPED.search(x))
                 for name, *column in zip(*rows, strict=True):
@@ -188,8 +195,12 @@ def main():
         if letters:
             print(f"{chapter}: not in the notation: {' '.join(sorted(letters))}")
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        for fault in faults_of_tables(nbformat.read(path, as_version=4)):
-            print(f"{path.stem}: typed, not typeset: {fault}")
+        notebook = nbformat.read(path, as_version=4)
+        print(f"{path.stem}: {reading_minutes(notebook)} minutes at least, without exercises")
+        for fault in long_code(notebook):
+            print(f"{path.stem}: {fault}")
+        for fault in faults_of_tables(notebook):
+            print(f"{path.stem}: a table: {fault}")
     causes = tomllib.loads((ROOT / "recallbook_studies/causes.toml").read_text("utf-8"))["cause"]
     laws, tested = {row["law"] for row in causes}, [row["says"] for row in causes]
     for page, text in texts().items():
