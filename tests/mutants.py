@@ -110,6 +110,8 @@ def main() -> int:
     options = parser.parse_args()
     words = options.words or [""]
     chosen = [m for m in MUTANTS if any(word in f"{m.name} {m.file}" for word in words)]
+    if not chosen:
+        parser.error(f"no mutant's name or file holds one of {words}")
     jobs: list[tuple[Mutant | None, list[str]]]
     jobs = [(None, run) for run in runs(chosen, options.quick)]
     jobs += [(mutant, run) for mutant in chosen for run in runs([mutant], options.quick)]
