@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from recallbook_studies.commands.predicting import JSON, TRIGGER, as_json, chosen_fields
+from recallbook_studies.commands.predicting import JSON, add_setting, as_json, chosen_fields
 from recallbook_studies.examining.judge import setting_of
 from recallbook_studies.examining.read import TableRows, read_rows
 from recallbook_studies.examining.report import examine
@@ -21,7 +21,8 @@ EXAMINE = """\
     lists its shards. No pickle is ever read: of .pt, .bin, .gguf and .csv it says how to convert them. Of a large table
     give --rows: the statistics take memory for four copies of what is read.
 
-    A table is scaled to a mean square length of 1; trigger, query and, without --tied or --output, output embeddings are
+    The verdict is for V = 512 of the rows or all of them, L = 16 and N = 8 V, where no others are given. A table is
+    scaled to a mean square length of 1; trigger, query and, without --tied or --output, output embeddings are
     drawn by the Gaussian law."""
 
 
@@ -39,17 +40,13 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
     part = "rows from A up to B, from 0; or K, the first K (default: all)"
     bad = "leave out rows that are not finite, are zero, or repeat an earlier one"
     output = "output embeddings of the same tokens: another file, or a name in PATH"
-    vocab = "rows of the verdict, drawn (default: 512 or all)"
     parser.add_argument("path", metavar="PATH", help="a file or a model's folder")
     parser.add_argument("--name", metavar="NAME", help=name)
     parser.add_argument("--rows", type=rows, metavar="A:B", help=part)
     parser.add_argument("--drop-bad-rows", action="store_true", help=bad)
     parser.add_argument("--output", metavar="PATH", help=output)
     parser.add_argument("--tied", action="store_true", help="the table has the output embeddings")
-    parser.add_argument("--vocab", type=int, metavar="V", help=vocab)
-    parser.add_argument("--seq-len", type=int, metavar="L", help="tokens in a sequence (16)")
-    parser.add_argument("--samples", type=int, metavar="N", help="training sequences (8 V)")
-    parser.add_argument("--trigger-in-values", action="store_true", help=TRIGGER)
+    add_setting(parser, ("vocab", "seq_len", "samples", "trigger_in_values"), needed=False)
     parser.add_argument("--seed", type=int, metavar="S", default=0, help="of what is drawn (0)")
     parser.add_argument("--statistics", action="store_true", help="no verdict")
     parser.add_argument("--json", action="store_true", help=JSON)
