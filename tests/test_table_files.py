@@ -126,9 +126,9 @@ def test_a_model_is_read_and_its_padding_left_out(tmp_path, model):
     with pytest.raises(ValueError, match=r"='with 2 bad rows \(8, 9\)' is not.*drop_bad_rows"):
         rb.read_embeddings(path)
     assert np.array_equal(rb.read_embeddings(path, rows=slice(2, 6)), expected[2:6])
-    read = read_rows(path, None, np.array([1, 7, 8, 9]), drop=True)
-    assert np.array_equal(read.table, expected[[1, 7]]) and read.places.tolist() == [1, 7]
-    assert "(10, 5): 4 rows from 1 to 9" in read.lines[0]
+    read = read_rows(path, None, slice(6, 10), drop=True)
+    assert np.array_equal(read.table, expected[6:8])
+    assert "(10, 5): 4 rows from 6 to 9" in read.lines[0]
     assert read.lines[1:] == ["left out: 2 bad rows (8, 9)"]
 
 
@@ -288,7 +288,6 @@ REFUSED = [  # what makes a path, and what is said
     (table_of(".npz", np.full((3, 4), np.nan)), r"with 3 bad rows \(0, 1, 2\).*drop_bad_rows"),
     (changed, "a whole .npz file"),
     (member("{" + SHAPES + "}"), "a whole .npz file|a size that fits"),
-    (member("{" + SHAPES.replace("3", "") + "}", bytes(80)), "a whole .npz file"),
     (member("{" + SHAPES + "}", start=b"\x93NUMPY\x02\x00"), "a whole .npz file"),
     (member("no array", start=b"notes"), "a whole .npz file"),
     (headed({}, length=6 * 10**9), "a whole .safetensors file .*[hH]eader"),

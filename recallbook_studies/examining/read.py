@@ -59,10 +59,9 @@ class Stored(NamedTuple):
 
 
 class TableRows(NamedTuple):
-    """Rows of a matrix, where they stand in it, and in lines what was taken and left out."""
+    """Rows of a matrix, and in lines what was taken and left out."""
 
     table: Float64[np.ndarray, "rows d"]
-    places: Places
     lines: list[str]
 
 
@@ -115,10 +114,8 @@ def read_embeddings(
     return read_rows(path, name, rows, drop).table
 
 
-def read_rows(
-    path: Any, name: str | None, rows: int | slice | Places | None, drop: bool
-) -> TableRows:
-    """Read as :func:`read_embeddings` does, also rows at places."""
+def read_rows(path: Any, name: str | None, rows: int | slice | None, drop: bool) -> TableRows:
+    """Read as :func:`read_embeddings` does, and say what was read."""
     chosen, (file, kind, shape, read) = _chosen(name, _arrays(path))
     field = f"table in {file.name!r}"
     if len(shape) != 2 or min(shape) < 1:
@@ -139,13 +136,10 @@ def read_rows(
         raise not_allowed(field, f"with {named(places[bad])}", DROP)
     if len(bad):
         lines.append(f"left out: {named(places[bad])}")
-    return TableRows(np.delete(table, bad, axis=0), np.delete(places, bad), lines)
+    return TableRows(np.delete(table, bad, axis=0), lines)
 
 
-def _places(rows: int | slice | Places | None, count: int) -> Places:
-    if isinstance(rows, np.ndarray):
-        check_size("rows", int(rows[-1]) + 1, largest=count)
-        return rows
+def _places(rows: int | slice | None, count: int) -> Places:
     ends = rows if isinstance(rows, slice) and rows.step is None else slice(rows)
     stop = check_size("rows", count if ends.stop is None else ends.stop, largest=count)
     return np.arange(check_size("rows", ends.start or 0, 0, stop - 1), stop)
