@@ -49,13 +49,12 @@ DROP = (
 
 
 class Stored(NamedTuple):
-    """An array of a file, not read yet: the type of its numbers, its shape, and what reads rows at
-    places."""
+    """An array of a file, not read yet: the type of its numbers, its shape, and what reads rows."""
 
     file: Path
     kind: str
     shape: tuple[int, ...]
-    read: Callable[[Places], Any]
+    read: Callable[[slice], Any]
 
 
 class TableRows(NamedTuple):
@@ -123,26 +122,28 @@ def read_rows(path: Any, name: str | None, rows: int | slice | None, drop: bool)
         raise not_allowed("name", f"{chosen} of shape {shape}", allowed)
     if kind not in FLOATING:
         raise not_allowed(field, f"of {kind} numbers", QUANTISED)
-    places = _places(rows, shape[0])
-    count, dim = shape[0] if file.suffix == ".npz" else len(places), shape[1]
+    part, dim = _part(rows, shape[0]), shape[1]
+    wanted = (part.stop - part.start, dim)
+    count = shape[0] if file.suffix == ".npz" else wanted[0]
     require_memory([Need(3.0 * NUMBER * count * dim, {"rows": count, "dim": dim})], "the table")
     with _whole(file):
-        table = np.asarray(read(places), dtype=np.float64)
-        if table.shape != (len(places), dim):
-            raise ValueError(f"{table.shape} numbers where {(len(places), dim)} were counted")
-    lines = [f"{chosen!r} {shape}: {len(places):,} rows from {places[0]:,} to {places[-1]:,}"]
+        table = np.asarray(read(part), dtype=np.float64)
+        if table.shape != wanted:
+            raise ValueError(f"{table.shape} numbers where {wanted} were counted")
+    lines = [f"{chosen!r} {shape}: {len(table):,} rows from {part.start:,} to {part.stop - 1:,}"]
     bad = bad_rows(table)
-    if len(bad) and (not drop or len(bad) == len(table)):
-        raise not_allowed(field, f"with {named(places[bad])}", DROP)
     if len(bad):
-        lines.append(f"left out: {named(places[bad])}")
+        said = named(bad + part.start)
+        if not drop or len(bad) == len(table):
+            raise not_allowed(field, f"with {said}", DROP)
+        lines.append(f"left out: {said}")
     return TableRows(np.delete(table, bad, axis=0), lines)
 
 
-def _places(rows: int | slice | None, count: int) -> Places:
+def _part(rows: int | slice | None, count: int) -> slice:
     ends = rows if isinstance(rows, slice) and rows.step is None else slice(rows)
     stop = check_size("rows", count if ends.stop is None else ends.stop, largest=count)
-    return np.arange(check_size("rows", ends.start or 0, 0, stop - 1), stop)
+    return slice(check_size("rows", ends.start or 0, 0, stop - 1), stop)
 
 
 def bad_rows(table: Float[np.ndarray, "rows d"]) -> Places:
@@ -231,9 +232,9 @@ def _npz(file: Path) -> Iterator[tuple[str, Stored]]:
                 # later versions of the header, which matrices never need, do not parse
                 shape, _, kind = np.lib.format.read_array_header_1_0(opened)
 
-            def read(places: Places, name: str = member.filename) -> Any:
+            def read(rows: slice, name: str = member.filename) -> Any:
                 with np.load(file) as loaded:
-                    return loaded[name][places]
+                    return loaded[name][rows]
 
             name = member.filename.removesuffix(".npy")
             yield name, Stored(file, kind.name, shape, read)
@@ -246,8 +247,8 @@ def _safetensors(file: Path) -> Iterator[tuple[str, Stored]]:
     for name in arrays.keys():
         part = arrays.get_slice(name)
 
-        def read(places: Places, name: str = name) -> Any:
-            return arrays.get_tensor(name)[places].double().numpy()
+        def read(rows: slice, part: Any = part) -> Any:
+            return part[rows].double().numpy()
 
         yield name, Stored(file, part.get_dtype(), tuple(part.get_shape()), read)
 
@@ -263,11 +264,10 @@ def _text(file: Path) -> Iterator[tuple[str, Stored]]:
     elif not first or re.match(rb"-?\d*\.\d", first[0]):
         raise ValueError("a line is a word and its numbers, with spaces and no commas between")
 
-    def read(places: Places) -> Any:
-        wanted = {*places.tolist()}
-        rows = enumerate(islice(_lines(file), headed, None))
-        kept = (line.decode("latin-1") for place, line in rows if place in wanted)
-        return np.loadtxt(kept, usecols=range(-dim, 0), comments=None, ndmin=2)
+    def read(rows: slice) -> Any:
+        chosen = islice(_lines(file), rows.start + headed, rows.stop + headed)
+        lines = (line.decode("latin-1") for line in chosen)
+        return np.loadtxt(lines, usecols=range(-dim, 0), comments=None, ndmin=2)
 
     yield file.name, Stored(file, "float64", (count, dim), read)
 
