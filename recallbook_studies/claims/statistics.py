@@ -239,10 +239,7 @@ def excess_of_prediction(rows: DataFrame, terms: list[str]) -> Numbers:
     by = ["vocab", "seq_len", "dim", "samples"]
     means = rows.groupby(by)["lock_on"].mean()
     chosen = means[means.between(0.25, 0.75)].index[::3]
-    settings = [
-        Setting(vocab=int(v), seq_len=int(length), dim=int(k), samples=int(n))
-        for v, length, k, n in chosen
-    ]
+    settings = [Setting(**sizes) for sizes in chosen.to_frame().to_dict("records")]
     # draws of one seed are alike
     simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
 

@@ -177,8 +177,8 @@ def add_setting(parser: Any, names: Iterable[str] = FIELDS, needed: bool = True)
 
 def chosen_fields(chosen: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of a setting that were given, by name."""
-    given = {field.name: getattr(chosen, field.name, None) for field in fields(Setting)}
-    return {name: value for name, value in given.items() if value is not None}
+    given = vars(chosen).items()
+    return {name: value for name, value in given if name in FIELDS and value is not None}
 
 
 def as_json(values: Any) -> str:

@@ -164,7 +164,7 @@ def setting_of(table: Table, **sizes: Any) -> Setting:
 
 
 def tables(
-    table: Table, output: Table | None, setting: Setting, seed: int, change: Change | None = None
+    table: Table, output: Table | None, setting: Setting, seed: int, change: Change
 ) -> dict[str, Table]:
     """Draw as many rows as the setting has tokens, change them, and scale them to mean square length
     1; without output embeddings the law's, and with the same as input tied."""
@@ -172,7 +172,7 @@ def tables(
     places, rng = np.sort(chosen), np.random.default_rng(seed)
 
     def drawn(rows: Table) -> Table:
-        return unit_scale(change(rows[places], rng) if change else rows[places])
+        return unit_scale(change(rows[places], rng))
 
     made = {"input": drawn(table)}
     if output is not None:
@@ -186,8 +186,8 @@ def judge(
     """Predict with the table, with a random one, and without each property: six predictions.
 
     ``output`` has the output embeddings of the same tokens, and is changed alike."""
-    cases: dict[str, Change | None] = {
-        "the table": None,
+    cases: dict[str, Change] = {
+        "the table": lambda rows, _: rows,
         "a random table": random_table,
         **{f"without {name}": change for name, change in PROPERTIES.items()},
     }
