@@ -204,7 +204,7 @@ def test_parts_make_the_whole_by_the_command(committed_table, capsys):
     committed_table.write_text(WHOLE, encoding="utf-8")
     record = json.loads(committed_table.with_suffix(".json").read_text(encoding="utf-8"))
     assert record["data"] == committed.data_hash(TABLE, rb.load_results("squares"))
-    for option in ("--retry", "--part 0/2", "--limit 1", "--workers 2", "--device cpu"):
+    for option in ("--retry", "--part 0/2", "--workers 2", "--device cpu"):
         assert main(["table", "squares", "0", "1", "--export", *option.split()]) == 2
         assert "is not allowed: left out with --export" in capsys.readouterr().err
 
@@ -212,7 +212,7 @@ def test_parts_make_the_whole_by_the_command(committed_table, capsys):
 def test_failures_of_another_run_count(committed_table, monkeypatch, capsys):
     broken = replace(sweeping.TABLES["squares"], row=lambda index: {"value": 1 / (index - 3)})
     monkeypatch.setitem(sweeping.TABLES, "squares", broken)
-    for options in ("--limit 4", "", ""):
+    for options in ("--part 3/5", "", ""):
         assert main(["table", "squares", *options.split()]) == 1
         assert ", 1 failed\n  1 x ZeroDivisionError: division by zero" in capsys.readouterr().out
     monkeypatch.setitem(sweeping.TABLES, "squares", replace(broken, row=square))

@@ -88,15 +88,15 @@ def gpt2(folder):
 
 
 def llama(folder):
-    head, table = {"lm_head.weight": np.ones((10, 5))}, {"model.embed_tokens.weight": NUMBERED}
-    shards = {"model-1.safetensors": table, "model-2.safetensors": head}
-    for file, held in shards.items():
-        save(folder / file, **held)
+    save(folder / "model-1.safetensors", **{"model.embed_tokens.weight": NUMBERED})
+    save(folder / "model-2.safetensors", **{"lm_head.weight": np.ones((10, 5))})
     save(folder / "consolidated.safetensors", **{"tok_embeddings.weight": 0 * NUMBERED})
-    weights = {name: file for file, held in shards.items() for name in held}
-    index = folder / "model.safetensors.index.json"
-    index.write_text(json.dumps({"metadata": {}, "weight_map": weights}))
+    (folder / "model.safetensors.index.json").write_text("{}", encoding="utf-8")
     return folder
+
+
+def llama_by_its_index(folder):
+    return llama(folder) / "model.safetensors.index.json"
 
 
 def gemma(folder):
@@ -117,16 +117,18 @@ def word2vec(folder):
     return text(folder / "table.vec", NUMBERED, header=True)
 
 
-@pytest.mark.parametrize("model", [gpt2, llama, gemma, words_beside, glove, word2vec])
+@pytest.mark.parametrize(
+    "model", [gpt2, llama, llama_by_its_index, gemma, words_beside, glove, word2vec]
+)
 def test_a_model_is_read_and_its_padding_left_out(tmp_path, model):
     path = model(tmp_path)
     expected = BFLOAT16.double().numpy() if model is gemma else NUMBERED
     with pytest.raises(ValueError, match=r"='with 2 bad rows \(8, 9\)' is not.*drop_bad_rows"):
         rb.read_embeddings(path)
     assert np.array_equal(rb.read_embeddings(path, rows=slice(2, 6)), expected[2:6])
-    read = read_rows(path, None, np.array([1, 7, 8, 9]), drop=True)
-    assert np.array_equal(read.table, expected[[1, 7]]) and read.places.tolist() == [1, 7]
-    assert "(10, 5): 4 rows from 1 to 9" in read.lines[0]
+    read = read_rows(path, None, slice(6, 10), drop=True)
+    assert np.array_equal(read.table, expected[6:8])
+    assert "(10, 5): 4 rows from 6 to 9" in read.lines[0]
     assert read.lines[1:] == ["left out: 2 bad rows (8, 9)"]
 
 
@@ -236,10 +238,6 @@ def headed(header, length=None):
     return put("a.safetensors", size + content + bytes(8))
 
 
-def index_of(content):
-    return put("model.safetensors.index.json", content)
-
-
 def changed(folder):
     file = written(folder, ".npz")
     content = bytearray(file.read_bytes())
@@ -259,15 +257,9 @@ def itself(folder):
     return folder
 
 
-def lacks_a_shard(folder):
-    llama(folder).joinpath("model-2.safetensors").unlink()
-    return folder
-
-
 SHAPES = "'descr': '<f8', 'fortran_order': False, 'shape': (30000, 10000)"
-ONE = b'"wte": {"dtype": "F64", "shape": [1, 1], "data_offsets": [0, 8]}'
 NO_PATH = "path=.*a file that ends in .npy.*no pickle ever"
-INDEX = "path=.*an index: .*weight_map"
+INDEX = "path=.*an index with its shards, model-.*.safetensors, beside it"
 NUMBERS = "=.of {} numbers. is not allowed: floating.*quantised.*save these as .npy"
 HALF = {"wte": torch.ones(3, 4).to(torch.float8_e4m3fn)}
 REFUSED = [  # what makes a path, and what is said
@@ -279,13 +271,8 @@ REFUSED = [  # what makes a path, and what is said
     (lambda folder: folder / "model.gguf", "in Python: .*gguf.dequantize"),
     (lambda folder: folder / "it's.pt", r'in Python: .*torch.load\("it\'s.pt", weights_only=True'),
     (lambda folder: folder / '"\n\x1b.csv', r"in Python: .*pandas.read_csv\('\"\\n\\x1b.csv', ind"),
-    (lacks_a_shard, "model-2.safetensors.*a file that exists"),
     (two_shards, "path=.*'a.safetensors' and 'b.safetensors' both hold 'wte'"),
-    (index_of({"weight_map": {"a": "model.safetensors.index.json"}}), INDEX),
-    (index_of({"weight_map": {"a": "../a.safetensors"}}), INDEX),
-    *((index_of({"weight_map": value}), INDEX) for value in (None, {}, {"a": None}, {"a": [1]})),
-    *((index_of(value), INDEX) for value in ([], {})),
-    (index_of("{"), "path=.*a whole .json file"),
+    (put("model.safetensors.index.json", "{"), INDEX),
     *(
         (table_of(suffix, table), r"name=.*of shape \(.*a matrix|a whole .npy file")
         for suffix in (".npy", ".npz", ".safetensors")
@@ -300,25 +287,23 @@ REFUSED = [  # what makes a path, and what is said
     (lambda folder: save(folder / "a.safetensors", **HALF), NUMBERS.format("F8_E4M3")),
     (table_of(".npz", np.full((3, 4), np.nan)), r"with 3 bad rows \(0, 1, 2\).*drop_bad_rows"),
     (changed, "a whole .npz file"),
-    (member("{" + SHAPES + "}"), "'a.npy' is not as large as it says"),
-    (member("{" + SHAPES.replace("3", "") + "}", bytes(80)), "a whole .npz file"),
-    (
-        member("{" + SHAPES.replace("(30000", "(300") + "}", bytes(24 * 10**6)),
-        "is not as large as it says",
-    ),
+    (member("{" + SHAPES + "}"), "a whole .npz file|a size that fits"),
     (member("{" + SHAPES + "}", start=b"\x93NUMPY\x02\x00"), "a whole .npz file"),
     (member("no array", start=b"notes"), "a whole .npz file"),
-    (headed(b"{" + ONE + b", " + ONE + b"}"), "a name twice in its header"),
-    (headed({}, length=6 * 10**9), "a header of 6,000,000,000 bytes"),
+    (headed({}, length=6 * 10**9), "a whole .safetensors file .*[hH]eader"),
     (headed(b'{"a":' + b"[" * 10**6 + b"]" * 10**6 + b"}"), "a whole .safetensors file"),
     (headed({"wte": {"dtype": "F64", "shape": [1] * 10**5, "data_offsets": [0, 8]}}), "a matrix"),
     (put("a.vec", "3 2\na 1 2\nb 1 2\n"), "2 rows where its first line says 3"),
     (put("a.vec", "a 1 2\nb 1\n"), "a whole .vec file .*invalid column index|could not convert"),
-    (put("a.vec", "0.5 1 2\n0.5 1 2\n"), "starts with a number"),
+    (put("a.vec", "0.5 1 2\n0.5 1 2\n"), "a word and its numbers"),
     (put("a.vec", "\ufeff2 2\na 1 2\nb 1 2\n"), "a whole .vec file .invalid literal"),
     (put("a.vec", b"a 1 2\n\xa0\nb 1 2\n"), r"\(2, 2\) numbers where \(3, 2\) were counted"),
-    *((put("a.txt", line), "no commas between") for line in ("", "a,1,2\nb,3,4\n", "a 1,5 2,5\n")),
-    (put("a.txt", "a, 1, 2\nb, 1, 2\n"), "could not convert string '1,'"),
+    (put("a.txt", ""), "no commas between"),
+    (put("a.txt", "a,1,2\nb,3,4\n"), r"of shape \(2, 0\).*a matrix"),
+    *(
+        (put("a.txt", line), "could not convert string '1,")
+        for line in ("a 1,5 2,5\n", "a, 1, 2\n")
+    ),
     (put("a.vec", f"2 {10**15}\na 1 2\nb 1 2\n"), f"dim={10**15} is not allowed: a size that fits"),
 ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -29,16 +28,14 @@ class Listing:
         return self.page
 
 
-def pick(claims: Claims, findings: dict[str, Finding], names: Iterable[str]) -> Listing:
-    """Claims by their ids, in full."""
-    by_id = {claim.id: claim for claim in claims.claims}
-    return Listing("\n".join(_block(by_id[name], findings[name], claims) for name in names))
-
-
-def show(claims: Claims, findings: dict[str, Finding], group: str) -> Listing:
-    """The claims of one group that have a finding, in full."""
-    ids = [claim.id for claim in claims.claims if claim.group == group and claim.id in findings]
-    return pick(claims, findings, ids)
+def show(claims: Claims, findings: dict[str, Finding], group: str = "") -> Listing:
+    """Show the claims that have a finding in full, all or those of a group."""
+    blocks = (
+        _block(claim, findings[claim.id], claims)
+        for claim in claims.claims
+        if claim.id in findings and group in ("", claim.group)
+    )
+    return Listing("\n".join(blocks))
 
 
 def _block(claim: Claim, found: Finding, claims: Claims) -> str:

@@ -54,9 +54,9 @@ class Claim(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """All claims, in order, and what each source is: key -> (short name, description)."""
+    """All claims, in order, and what each source is: key -> [short name, description]."""
 
-    sources: dict[str, tuple[str, str]]
+    sources: dict[str, list[str]]
     claims: tuple[Claim, ...]
 
 
@@ -76,8 +76,7 @@ def contents() -> dict[str, Any]:
 
 def load_claims() -> Claims:
     """Read the claims; a test says whether they fit together."""
-    sources = {key: (value["name"], value["what"]) for key, value in contents()["sources"].items()}
-    return Claims(sources, tuple(Claim(**row) for row in contents()["claim"]))
+    return Claims(contents()["sources"], tuple(Claim(**row) for row in contents()["claim"]))
 
 
 @cache

@@ -6,8 +6,6 @@ An entry names one of these functions; one that is not here yet is added here.""
 from __future__ import annotations
 
 import math
-from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -52,19 +50,13 @@ def count(rows: DataFrame, of: str) -> Numbers:
     return {"there": int(rows.eval(of).sum()), "of": len(rows)}
 
 
-def cells(rows: DataFrame, column: str, values: list[str]) -> Numbers:
-    """How often a column has each of these values, and how many ``cells`` there are."""
-    return {value: int((rows[column] == value).sum()) for value in values} | {"cells": len(rows)}
-
-
 # Critical N
 
 
-def critical_samples(rows: DataFrame, over_coverage: bool = False) -> Interval:
-    """Critical N for accuracy one half, or its multiple of V log V."""
+def critical_samples(rows: DataFrame) -> Interval:
+    """Critical N for accuracy one half."""
     (row,) = critical.critical_table(rows, ["vocab"], outcome="accuracy").itertuples()
-    unit = row.vocab * math.log(row.vocab) if over_coverage else 1
-    return Interval(row.critical / unit, row.low / unit, row.high / unit)
+    return Interval(row.critical, row.low, row.high)
 
 
 def exponents(rows: DataFrame, sizes: list[str], outcome: str = "lock_on") -> dict[str, Interval]:
@@ -93,23 +85,10 @@ def factor(
     return [*grids.factors(rows, outcome, **chosen).values()][-1]
 
 
-def doublings(rows: DataFrame) -> dict[int, Interval]:
-    """Factors in critical N for accuracy one half where L doubles, by the shorter L."""
-    pairs = [*pairwise(sorted(rows["seq_len"].unique()))]
-    parts = [rows[rows["seq_len"].isin(pair)] for pair in pairs]
-    return {
-        short: factor(part, f"seq_len == {long}")
-        for (short, long), part in zip(pairs, parts, strict=True)
-    }
-
-
-def product_of_sizes(rows: DataFrame) -> Numbers:
-    """By what share a function of d times a function of L ``misses`` critical N for lock-on at most,
-    and the ``span`` of N."""
+def product_of_sizes(rows: DataFrame) -> float:
+    """By what share a function of d times a function of L misses critical N for lock-on at most."""
     table = critical.critical_table(rows, ["seq_len", "dim"])
-    missed = lock_on_sizes.interactions(table).abs().max(axis=None)
-    samples = table["critical"]
-    return {"misses": math.exp(missed) - 1, "span": samples.max() / samples.min()}
+    return math.exp(lock_on_sizes.interactions(table).abs().max(axis=None)) - 1
 
 
 # Capacity: the largest V with accuracy 0.9
@@ -121,30 +100,23 @@ def capacity(rows: DataFrame) -> Interval:
     return Interval(row.simulated, row.low, row.high)
 
 
-def capacity_growth(
-    rows: DataFrame, size: str, at: dict[str, int], exponent: bool = False
-) -> Interval:
-    """Capacity at the larger of two values of a size over that at the smaller, ``at`` these other
-    sizes; or its exponent in the size."""
-    line = grids.at(rows, **{name: value for name, value in at.items() if name != size})
-    less, more = (capacity(part) for _, part in line.groupby(size))
-    ratios = np.array([more.mean / less.mean, more.low / less.high, more.high / less.low])
-    if exponent:
-        ratios = np.log(ratios) / math.log(line[size].max() / line[size].min())
-    return Interval(*ratios.tolist())
+def capacity_factor(rows: DataFrame, of: str) -> Interval:
+    """Capacity in the rows ``of`` over that in the others."""
+    chosen = rows.eval(of)
+    more, less = capacity(rows[chosen]), capacity(rows[~chosen])
+    return Interval(more.mean / less.mean, more.low / less.high, more.high / less.low)
 
 
 def product_cases() -> Numbers:
     """The rule of :mod:`recallbook_studies.ch09.capacities`: verdicts over the ``whole`` of the sizes,
-    where a product of all three must hold, and in ``every`` case; which are at least ``fair``; and by
-    what the best product misses the whole, by definition and tau."""
+    where a product of all three must hold; how many of all cases are at least ``fair``; and by what
+    the best product misses the whole, by definition and tau."""
     table = capacities.verdicts()
-    named = table["where"] + " " + table["definition"] + ", tau = " + table["tau"].astype(str)
     whole = table[table["where"] == "everywhere"]
     of_three = whole["verdict"].where(whole["factors"].map(len) == 3, "none")
     most = dict(zip(whole["definition"] + whole["tau"].astype(str), whole["most"], strict=True))
-    fair = "; ".join(named[table["verdict"].isin(["holds", "fair"])]) or "none"
-    return {"whole": [*of_three], "every": [*table["verdict"]], "fair": fair, **most}
+    fair = count(table, "verdict in ('holds', 'fair')")
+    return {"whole": [*of_three], "fair": fair, **most}
 
 
 # Embeddings and memories
@@ -166,7 +138,6 @@ def squared_overlaps(vocab: int, dim: int, embeddings: str) -> Interval:
     return seed_interval([2 * (table**2).sum() / vocab for table in tables])
 
 
-@cache
 def facts_in_sum(dim: int) -> Interval:
     """Facts of which a sum of outer products on the sphere returns 0.99, simulated."""
 
@@ -178,18 +149,11 @@ def facts_in_sum(dim: int) -> Interval:
     return seed_interval([held(seed) for seed in range(8)])
 
 
-def facts_in_sum_per_dim(dim: int) -> Interval:
-    """The same for each dimension."""
-    return Interval(*(end / dim for end in facts_in_sum(dim)))
-
-
-def facts_in_matrix(rows: DataFrame, per_dim: bool = False) -> Interval:
-    """Facts of which a trained matrix returns 0.9: between the last two numbers tried; or the same
-    for each dimension."""
+def facts_in_matrix(rows: DataFrame) -> Interval:
+    """Facts of which a trained matrix returns 0.9: between the last two numbers tried."""
     (row,) = rows.to_dict("records")
     middle = math.sqrt(row["facts"] * min(row["next"], 1024))  # the most that is tried
-    unit = row["dim"] if per_dim else 1
-    return Interval(middle / unit, row["facts"] / unit, row["next"] / unit)
+    return Interval(middle, row["facts"], row["next"])
 
 
 def bits_per_weight(rows: DataFrame, weights: int) -> float:
@@ -204,30 +168,14 @@ def perfect_memory(facts: int, dim: int, width: int | None = None) -> Interval:
     return seed_interval([perfect_recall(drawn(memory, seed)) for seed in range(8)])
 
 
-LABELS = {"relu": "ReLU", "tanh": "tanh", "he2": "quadratic Hermite", "he3": "cubic Hermite"}
-
-
-def below_no_mlp(rows: DataFrame, cases: dict[str, dict[str, str]]) -> Numbers:
-    """Activations and widths whose outcome lies below that without MLP, by whole intervals: in words
-    for each case, and how many are ``below``, ``of`` how many."""
-    words, below, of = {}, 0, 0
-    for name, case in cases.items():
-        means = mlp_sizes.means(rows.query(case["rows"]), case["outcome"])
-        none = means["activation"] == "none"
-        lower = means[means["high"] < float(means.loc[none, "low"].iloc[0])]
-        widths = lower.astype({"features": str}).groupby("activation")["features"]
-        listed = [f"{LABELS[key]} at m = {', '.join(part)}" for key, part in widths]
-        words[name] = ", ".join(listed) or "none"
-        below, of = below + len(lower), of + int((~none).sum())
-    return {**words, "below": below, "of": of}
+def below_no_mlp(rows: DataFrame, outcome: str) -> Numbers:
+    """For how many activations and widths an outcome is below that without MLP, by whole intervals."""
+    means = mlp_sizes.means(rows, outcome)
+    none = means["activation"] == "none"
+    return count(means[~none], f"high < {float(means.loc[none, 'low'].iloc[0])}")
 
 
 # Chances
-
-
-def guessing(vocab: int) -> float:
-    """Accuracy of a guess among all labels."""
-    return 1 / vocab
 
 
 def all_seen(vocab: int, samples: int) -> float:
@@ -241,11 +189,6 @@ def all_seen(vocab: int, samples: int) -> float:
 def simulated(outcome: str, seeds: int, test_samples: int = 2000, **sizes: Any) -> Interval:
     """Mean of an outcome of three steps over seeds."""
     return seed_interval(_draws(outcome, seeds, test_samples, **sizes))
-
-
-def exact_draws(seeds: int, **sizes: Any) -> int:
-    """Number of draws in which every fact comes back."""
-    return _draws("recall", seeds, 100, **sizes).count(1)
 
 
 def _draws(outcome: str, seeds: int, test_samples: int, **sizes: Any) -> list[float]:
@@ -296,10 +239,7 @@ def excess_of_prediction(rows: DataFrame, terms: list[str]) -> Numbers:
     by = ["vocab", "seq_len", "dim", "samples"]
     means = rows.groupby(by)["lock_on"].mean()
     chosen = means[means.between(0.25, 0.75)].index[::3]
-    settings = [
-        Setting(vocab=int(v), seq_len=int(length), dim=int(k), samples=int(n))
-        for v, length, k, n in chosen
-    ]
+    settings = [Setting(**sizes) for sizes in chosen.to_frame().to_dict("records")]
     # draws of one seed are alike
     simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from pathlib import Path
 from typing import Any
 
-from recallbook_studies.commands.predicting import JSON, TRIGGER, as_json, chosen_fields
+from recallbook_studies.commands.predicting import JSON, add_setting, as_json, chosen_fields
 from recallbook_studies.examining.judge import setting_of
-from recallbook_studies.examining.read import TableRows, read_rows
+from recallbook_studies.examining.read import read_rows
 from recallbook_studies.examining.report import examine
 
 EXAMINE = """\
@@ -21,8 +20,9 @@ EXAMINE = """\
     lists its shards. No pickle is ever read: of .pt, .bin, .gguf and .csv it says how to convert them. Of a large table
     give --rows: the statistics take memory for four copies of what is read.
 
-    A table is scaled to a mean square length of 1; trigger, query and, without --tied or --output, output embeddings are
-    drawn by the Gaussian law."""
+    The verdict is for V = 512 of the rows or all of them, L = 16 and N = 8 V, where no others are given. A table is
+    scaled to a mean square length of 1; trigger, query and, without --tied, output embeddings are drawn by the
+    Gaussian law (rb.examine takes others)."""
 
 
 def rows(text: str) -> int | slice:
@@ -38,37 +38,22 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
     name = "which array (default: the only one, or token embeddings)"
     part = "rows from A up to B, from 0; or K, the first K (default: all)"
     bad = "leave out rows that are not finite, are zero, or repeat an earlier one"
-    output = "output embeddings of the same tokens: another file, or a name in PATH"
-    vocab = "rows of the verdict, drawn (default: 512 or all)"
     parser.add_argument("path", metavar="PATH", help="a file or a model's folder")
     parser.add_argument("--name", metavar="NAME", help=name)
     parser.add_argument("--rows", type=rows, metavar="A:B", help=part)
     parser.add_argument("--drop-bad-rows", action="store_true", help=bad)
-    parser.add_argument("--output", metavar="PATH", help=output)
     parser.add_argument("--tied", action="store_true", help="the table has the output embeddings")
-    parser.add_argument("--vocab", type=int, metavar="V", help=vocab)
-    parser.add_argument("--seq-len", type=int, metavar="L", help="tokens in a sequence (16)")
-    parser.add_argument("--samples", type=int, metavar="N", help="training sequences (8 V)")
-    parser.add_argument("--trigger-in-values", action="store_true", help=TRIGGER)
+    add_setting(parser, ("vocab", "seq_len", "samples", "trigger_in_values"), needed=False)
     parser.add_argument("--seed", type=int, metavar="S", default=0, help="of what is drawn (0)")
     parser.add_argument("--statistics", action="store_true", help="no verdict")
     parser.add_argument("--json", action="store_true", help=JSON)
     parser.set_defaults(run=_examine)
 
 
-def _output(chosen: argparse.Namespace, read: TableRows) -> Any:
-    """Read output embeddings of the same tokens, if asked for."""
-    if chosen.output is None or chosen.tied:
-        return read.table if chosen.tied else None
-    of_path = not Path(chosen.output).exists()
-    path, name = (chosen.path, chosen.output) if of_path else (chosen.output, None)
-    return read_rows(path, name, read.places, drop=False).table
-
-
 def _examine(chosen: argparse.Namespace) -> int:
     read = read_rows(chosen.path, chosen.name, chosen.rows, chosen.drop_bad_rows)
     verdict = False if chosen.statistics else setting_of(read.table, **chosen_fields(chosen))
-    output = _output(chosen, read)
+    output = read.table if chosen.tied else None
     report = examine(read.table, seed=chosen.seed, verdict=verdict, output=output)
     lines = "\n".join([*read.lines, str(report)])
     print(as_json({"read": read.lines, **report.as_dict()}) if chosen.json else lines)

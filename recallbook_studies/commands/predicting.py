@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
@@ -15,7 +15,6 @@ from recallbook.activations import ACTIVATIONS
 from recallbook.arguments import check_share
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES, Setting
-from recallbook_theory.bounds.coverage import coverage_samples, covered_accuracy, minimum_samples
 from recallbook_theory.caveats import LARGEST, doubts, message
 from recallbook_theory.critical import capacity, critical_samples
 from recallbook_theory.prediction import Quantiles, phase, predict, theory_of
@@ -26,26 +25,19 @@ PREDICT = """\
     Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also
     printed: how far each is typically off; with --search, below what one draw of embeddings and data in ten is, and
     half of them are; what the prediction's doubts are; the ledger (each term's size in units of the squared
-    signal); which term binds (rb.phase); the share of facts that coverage allows; and for the accuracy asked for
-    the predicted critical N (rb.critical_samples), the N without which nobody can be that good (coverage), and the
-    N without which no reader of one gradient can (rb.minimum_samples; three steps look again, and may need less);
-    and the most facts with that accuracy (rb.capacity).
+    signal); which term binds (rb.phase); for the accuracy asked for the predicted critical N (rb.critical_samples), and
+    the most facts with that accuracy (rb.capacity). What is proved: rb.certify, rb.minimum_samples.
 
     --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to
-    the three outcomes that this share of draws stays below), expected_error, doubts, binds, covered, ledger (name
-    to size, formula and derived), wanted, critical_samples, covered_samples, one_gradient_samples and capacity.
-    What does not exist is null: quantiles with an MLP, and where facts are equal without --search.
+    the three outcomes that this share of draws stays below), expected_error, doubts, binds, ledger (name to size,
+    formula and derived), wanted, critical_samples and capacity. What does not exist is null: quantiles with an MLP,
+    and where facts are equal without --search.
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
-    then found only with --search (a minute or two at V = 256); what is proved for equal facts alone is null.
-
-    With --value-steps only the three outcomes after so many value steps (step 3 is the first), and their rate; with
-    --search the critical N and the most facts, too."""
-
-
-KEYS = """setting accuracy lock_on recall quantiles expected_error doubts binds covered ledger
-wanted critical_samples covered_samples one_gradient_samples capacity""".split()
+    then found only with --search (a minute or two at V = 256); capacity, which is for equal facts alone, is null."""
+KEYS = """setting accuracy lock_on recall quantiles expected_error doubts binds ledger wanted critical_samples
+capacity""".split()
 SLOW = "predicting by an average over draws: seconds at V = 200, minutes in the thousands"
 STEP_TWO = "noises of step 2, variances in units of the squared score of the trigger:"
 STEP_THREE = (
@@ -62,13 +54,9 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
     text = textwrap.dedent(PREDICT)
     parser = commands.add_parser("predict", help="predict one setting", description=text, **shape)
     add_setting(parser)
-    wanted = "for the critical and the necessary N (default: 0.9)"
-    steps = "value steps in place of one (default: 1)"
-    rate = "the logit that one of them writes (default: the best)"
+    wanted = "for the critical N and the capacity (default: 0.9)"
     search = "what takes long: draws; where facts are not equal, what binds and the critical N"
     parser.add_argument("--accuracy", type=float, metavar="A", default=0.9, help=wanted)
-    parser.add_argument("--value-steps", type=int, metavar="K", default=1, help=steps)
-    parser.add_argument("--rate", type=float, metavar="G", help=rate)
     parser.add_argument("--search", action="store_true", help=search)
     parser.add_argument("--json", action="store_true", help=JSON)
     parser.set_defaults(run=_predict)
@@ -96,27 +84,18 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
             yield {"quantiles": known}
     if quick or search:
         yield {"binds": phase(setting)}
-    if quick:
-        yield {"covered": covered_accuracy(setting.vocab, setting.samples)}
     yield {"ledger": {name: term._asdict() for name, term in found.ledger.items()}}
     asked = {**given, "accuracy": wanted, "warn": False}
     samples, vocab = asked.pop("samples"), asked.pop("vocab")
     if quick or search:
         yield {"critical_samples": critical_samples(vocab=vocab, **asked)}
     if quick:
-        sizes = (vocab, setting.seq_len, setting.dim)
-        yield {
-            "covered_samples": coverage_samples(vocab, wanted),
-            "one_gradient_samples": minimum_samples(*sizes, wanted, width=setting.width),
-        }
         yield {"capacity": capacity(samples, **asked)}
 
 
 def _predict(chosen: argparse.Namespace) -> int:
     setting = Setting(**chosen_fields(chosen))
     wanted = check_share("accuracy", chosen.accuracy)
-    if chosen.value_steps != 1:
-        return _several_steps(chosen, setting, wanted)
     theory = theory_of(setting)
     theory.needs(setting)  # refuses what it does not cover
     if theory.sampled:
@@ -127,21 +106,6 @@ def _predict(chosen: argparse.Namespace) -> int:
         if not chosen.json:
             print(*_lines(part, says), sep="", end="", flush=True)
     print(as_json(says) if chosen.json else HOLDS)
-    return 0
-
-
-def _several_steps(chosen: argparse.Namespace, setting: Setting, wanted: float) -> int:
-    steps = {"value_steps": chosen.value_steps, "rate": chosen.rate}
-    several = predict(setting, **steps)
-    says = {name: getattr(several, name) for name in (*OUTCOMES, "rate")}
-    line = f"{outcome_text(says)}, at rate {several.rate:.3g}"
-    if chosen.search:
-        rest = {**asdict(setting), **steps, "accuracy": wanted, "warn": False}
-        samples, vocab = rest.pop("samples"), rest.pop("vocab")
-        needed, facts = critical_samples(vocab, **rest), capacity(samples, **rest)
-        says |= {"wanted": wanted, "critical_samples": needed, "capacity": facts}
-        line += f"\naccuracy {wanted:g}: N = {rounded(needed)}, or {facts or 'no'} facts"
-    print(as_json({"setting": asdict(setting), **steps, **says}) if chosen.json else line)
     return 0
 
 
@@ -164,8 +128,6 @@ def _lines(part: dict[str, Any], says: dict[str, Any]) -> Iterator[str]:
         yield f"half of the draws below: {outcome_text(part['quantiles']['0.5'])}\n"
     if "binds" in part:
         yield f"costs most accuracy: {part['binds']}\n"
-    if "covered" in part:
-        yield f"coverage allows {part['covered']:.3f} of the facts\n"
     if "ledger" in part:
         terms = ((term["size"], name) for name, term in part["ledger"].items())
         known = sorted((term for term in terms if not math.isnan(term[0])), reverse=True)
@@ -176,50 +138,47 @@ def _lines(part: dict[str, Any], says: dict[str, Any]) -> Iterator[str]:
     if "critical_samples" in part:
         critical = rounded(part["critical_samples"])
         yield f"N for accuracy {wanted:g} at this d: {critical} predicted\n"
-    if "covered_samples" in part:
-        covered, one = part["covered_samples"], part["one_gradient_samples"]
-        proved = f"{rounded(covered)} for any method, {rounded(one)} for readers of one gradient"
-        less = "; three steps look again, and may need less" * (one > says["critical_samples"])
-        yield f"  proved to be necessary: {proved}{less}\n"
     if "capacity" in part:
         facts = part["capacity"] or "none"
         yield f"facts with accuracy {wanted:g} at this N, d and L: {facts} predicted\n"
 
 
-# type, letter and help of the option of each field of a setting; other fields are flags
-FIELDS: dict[str, tuple[Callable[[str], Any], str, str]] = {
-    "vocab": (int, "V", "vocabulary size: tokens, labels and facts"),
-    "seq_len": (int, "L", "tokens in a sequence"),
-    "dim": (int, "d", "embedding dimension"),
-    "samples": (int, "N", "training sequences"),
-    "width": (int, "m", "neurons of the fixed random MLP (default: no MLP)"),
-    "activation": (str, "NAME", "of the MLP: " + ", ".join(ACTIVATIONS)),
-    "embeddings": (str, "LAW", ", ".join(FORMS)),
-    "zipf": (float, "A", "frequencies of tokens fall as rank to the power -A (default: 0)"),
-    "other_zipf": (float, "A", "the same of tokens without the mark (default: as --zipf)"),
-    "loss_weights": (str, "NAME", f"{', '.join(LOSS_WEIGHTS)} (default: the first)"),
-    "output_bias": (str, "NAME", f"{', '.join(OUTPUT_BIASES)} (default: the first)"),
-}
+KINDS: dict[str, Any] = {"int": int, "float": float, "str": str}
 TRIGGER = "the values carry the trigger (default: they do not)"
-BALANCED = "training batches show every fact equally often"
 JSON = "print JSON instead of text"
+FIELDS = {
+    "vocab": "V, the vocabulary: tokens, labels and facts",
+    "seq_len": "L, tokens in a sequence",
+    "dim": "d, the embedding dimension",
+    "samples": "N, training sequences",
+    "width": "m, neurons of the fixed random MLP (default: no MLP)",
+    "activation": "of the MLP: " + ", ".join(ACTIVATIONS),
+    "embeddings": ", ".join(FORMS),
+    "trigger_in_values": TRIGGER,
+    "zipf": "frequencies of tokens fall as rank to the power of minus this (default: 0)",
+    "other_zipf": "the same of tokens without the mark (default: as --zipf)",
+    "balanced": "training batches show every fact equally often",
+    "loss_weights": f"{', '.join(LOSS_WEIGHTS)} (default: the first)",
+    "output_bias": f"{', '.join(OUTPUT_BIASES)} (default: the first)",
+}
 
 
-def add_setting(parser: Any) -> None:
-    """Add an option for every field of a setting."""
+def add_setting(parser: Any, names: Iterable[str] = FIELDS, needed: bool = True) -> None:
+    """Add an option for every field of a setting, or for some; those without a default are
+    ``needed``."""
     for field in fields(Setting):
-        if field.name in FIELDS:
-            kind, letter, says = FIELDS[field.name]
-            flag, required = "--" + field.name.replace("_", "-"), field.default is MISSING
-            parser.add_argument(flag, type=kind, metavar=letter, required=required, help=says)
-    parser.add_argument("--balanced", action="store_true", help=BALANCED)
-    parser.add_argument("--trigger-in-values", action="store_true", help=TRIGGER)
+        if field.name in names:
+            kind = KINDS.get(str(field.type).split()[0])
+            given = {"type": kind, "required": needed and field.default is MISSING}
+            flag = "--" + field.name.replace("_", "-")
+            options = given if kind else {"action": "store_true"}
+            parser.add_argument(flag, help=FIELDS[field.name], **options)
 
 
 def chosen_fields(chosen: argparse.Namespace) -> dict[str, Any]:
     """Return the fields of a setting that were given, by name."""
-    given = {field.name: getattr(chosen, field.name, None) for field in fields(Setting)}
-    return {name: value for name, value in given.items() if value is not None}
+    given = vars(chosen).items()
+    return {name: value for name, value in given if name in FIELDS and value is not None}
 
 
 def as_json(values: Any) -> str:

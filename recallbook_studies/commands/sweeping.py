@@ -44,7 +44,8 @@ EXPORT = """\
     Write NAME.parquet or NAME.csv and NAME.json (the command, versions and hashes) from stores that have every row
     once between them, with the columns that it has already, and finite but in columns that may be empty."""
 RECOMPUTE = """\
-    Make rows of committed results again and print those that differ, with both values. Exit status 1 if any does.
+    Make rows of committed results again (of a sweep those that take at most about a second) and print those that
+    differ, with both values. Exit status 1 if any does.
     What counts as the same is said in recallbook_studies.running.committed.recomputed."""
 
 
@@ -52,7 +53,7 @@ def add(commands: Any, shape: dict[str, Any]) -> str:
     """Add the commands on sweeps and tables to the parser's; return what they run."""
     shape = {**shape, "epilog": f"{listed()}\n\n{shape['epilog']}"}
     sweep = _add(commands, _sweep, "run a sweep, or make a table", SWEEP, shape, aliases=["table"])
-    _stores(sweep)
+    sweep.add_argument("stores", metavar="STORE", nargs="*", help=STORE)
     workers, dask = (
         "worker processes (default: 1, this process)",
         "run on this Dask cluster instead",
@@ -62,40 +63,27 @@ def add(commands: Any, shape: dict[str, Any]) -> str:
     device, part = "where to compute, such as cuda (default: cpu)", "every Nth row from I on"
     sweep.add_argument("--device", metavar="NAME", help=device)
     sweep.add_argument("--part", type=_part, metavar="I/N", help=part)
-    limit = "stop after K more rows (default: all)"
-    sweep.add_argument("--limit", type=int, metavar="K", help=limit)
     sweep.add_argument("--retry", action="store_true", help="make failed rows again")
     sweep.add_argument("--export", action="store_true", help="write the table that ships")
     out = _add(commands, _export, "export results", EXPORT, shape)
-    _stores(out)
+    out.add_argument("stores", metavar="STORE", nargs="*", help=STORE)
     folder = "where to write (default: the current folder)"
     out.add_argument("--to", metavar="FOLDER", default=".", help=folder)
     again = _add(commands, _recompute, "check committed results", RECOMPUTE, shape)
     count, seed = "how many rows, drawn at random (default: 24)", "which are drawn (default: 0)"
-    seconds = "of a sweep, only rows estimated at most so long (default: 1)"
     again.add_argument("--count", type=int, metavar="K", default=24, help=count)
     again.add_argument("--seed", type=int, metavar="S", default=0, help=seed)
-    again.add_argument("--seconds", type=float, metavar="T", help=seconds)
     return listed() + "\n"
 
 
 def _add(commands: Any, run: Any, says: str, text: str, shape: dict[str, Any], **more: Any) -> Any:
-    """The parser of one command, named as what runs it, on something that has a name."""
+    """Add the parser of one command, named as what runs it, on something that has a name."""
     name = run.__name__.removeprefix("_")
     text = textwrap.dedent(text)
     parser = commands.add_parser(name, help=says, description=text, **shape, **more)
     parser.add_argument("name", metavar="NAME", help="which; they are listed below")
     parser.set_defaults(run=run)
     return parser
-
-
-def _stores(parser: Any) -> None:
-    parser.add_argument("stores", metavar="STORE", nargs="*", help=STORE)
-    parser.add_argument("--store", metavar="FILE", help="the same")
-
-
-def _chosen(chosen: argparse.Namespace, default: list[str]) -> list[str]:
-    return [*chosen.stores, *([chosen.store] if chosen.store else [])] or default
 
 
 def _part(text: str) -> slice:
@@ -115,28 +103,26 @@ def _table(chosen: argparse.Namespace) -> RowTable:
 def _sweep(chosen: argparse.Namespace) -> int:
     table = _table(chosen)
     if chosen.export:
-        for name in ("workers", "scheduler", "device", "part", "limit", "retry"):
+        for name in ("workers", "scheduler", "device", "part", "retry"):
             if getattr(chosen, name):
                 raise not_allowed(name, getattr(chosen, name), "left out with --export")
-        export(table, _chosen(chosen, []), None)
+        export(table, chosen.stores, None)
         return 0
-    stores = _chosen(chosen, [f"{table.name}.sqlite"])
+    stores = chosen.stores or [f"{table.name}.sqlite"]
     if len(stores) != 1:
         raise not_allowed("store", stores, "one file to fill")
     if chosen.device is not None and not table.devices:
         raise not_allowed("device", chosen.device, "left out: this table is made on the CPU")
     device = check_optional(check_device, "device", chosen.device)
     workers = 1 if chosen.workers is None else check_size("workers", chosen.workers)
-    limit = check_optional(check_size, "limit", chosen.limit)
     keys = table.keys()
     if chosen.part is not None:
         keys = [key for group in table.groups(keys)[chosen.part] for key in group]
     with executor_for(workers, chosen.scheduler) as executor:
         with Store(stores[0], table.kind or table.name) as kept:
-            done = kept.get(keys)
-            done = [r for r in done if not (chosen.retry and r.error)]
+            done = [r for r in kept.get(keys) if not (chosen.retry and r.error)]
             over = {r.point.canonical for r in done}
-            missing = [key for key in keys if key.canonical not in over][:limit]
+            missing = [key for key in keys if key.canonical not in over]
             said = f"{table.name}: {len(keys)} rows, {len(missing)} to do, stored in {stores[0]}"
             print(said, flush=True)
             options: dict[str, Any] = {"retry": chosen.retry, "progress": True, "device": device}
@@ -155,14 +141,14 @@ def _told(errors: list[str | None]) -> int:
 
 def _export(chosen: argparse.Namespace) -> int:
     table = _table(chosen)
-    stores = _chosen(chosen, [f"{table.name}.sqlite"])
+    stores = chosen.stores or [f"{table.name}.sqlite"]
     print(*export(table, stores, chosen.to), sep="\n")
     return 0
 
 
 def _recompute(chosen: argparse.Namespace) -> int:
     table = _table(chosen)
-    stored, made = recomputed(table, chosen.count, chosen.seed, chosen.seconds)
+    stored, made = recomputed(table, chosen.count, chosen.seed)
     wrong = made[~made["same"]].drop(columns="same")
     if len(wrong):
         both = stored.loc[wrong.index, [*wrong]].compare(wrong, result_names=("stored", "now"))

@@ -164,16 +164,15 @@ def setting_of(table: Table, **sizes: Any) -> Setting:
 
 
 def tables(
-    table: Table, output: Table | None, setting: Setting, seed: int, change: Change | None = None
+    table: Table, output: Table | None, setting: Setting, seed: int, change: Change
 ) -> dict[str, Table]:
     """Draw as many rows as the setting has tokens, change them, and scale them to mean square length
     1; without output embeddings the law's, and with the same as input tied."""
-    order = np.argsort(stream(seed, "examined_rows", 2).random(len(table)), kind="stable")
-    places = np.sort(order[: setting.vocab])
-    rng = np.random.default_rng(seed)
+    chosen = stream(seed, "examined_rows", 2).choice(len(table), setting.vocab, replace=False)
+    places, rng = np.sort(chosen), np.random.default_rng(seed)
 
     def drawn(rows: Table) -> Table:
-        return unit_scale(change(rows[places], rng) if change else rows[places])
+        return unit_scale(change(rows[places], rng))
 
     made = {"input": drawn(table)}
     if output is not None:
@@ -187,18 +186,16 @@ def judge(
     """Predict with the table, with a random one, and without each property: six predictions.
 
     ``output`` has the output embeddings of the same tokens, and is changed alike."""
-    cases: dict[str, Change | None] = {
-        "the table": None,
+    cases: dict[str, Change] = {
+        "the table": lambda rows, _: rows,
         "a random table": random_table,
         **{f"without {name}": change for name, change in PROPERTIES.items()},
     }
     accuracy, noticed = {}, NOTICED
-    with tqdm(cases.items(), unit="prediction", leave=False, disable=None) as bar:
-        for name, change in bar:
-            bar.set_description(name)
-            given = tables(table, output, setting, seed, change)
-            averages = theory_of(setting, given).averages(setting)
-            accuracy[name], noticed = averages.accuracy, max(noticed, 3 * averages.error)
+    for name, change in tqdm(cases.items(), unit="prediction", leave=False, disable=None):
+        given = tables(table, output, setting, seed, change)
+        averages = theory_of(setting, given).averages(setting)
+        accuracy[name], noticed = averages.accuracy, max(noticed, 3 * averages.error)
     here, random = accuracy["the table"], accuracy["a random table"]
     lead = here - random
     most = max(SAID, key=lambda name: accuracy[f"without {name}"])

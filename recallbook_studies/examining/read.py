@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +20,6 @@ from recallbook.memory_needs import NUMBER, Need, require_memory
 
 Places = Int64[np.ndarray, " rows"]
 NAMES_SHOWN, ROWS_SHOWN = 6, 3  # in a message: arrays, and bad rows of a kind
-LARGEST_JSON = 2**24  # bytes of a header or an index; the largest models have half of it
-DEFLATED = 1032  # bytes at most come from one
 # what token embeddings are called, before ".weight": GPT-2, Llama and Gemma (twice), BERT and
 # BLOOM, GPT-NeoX, T5, Mamba
 USUAL = "wte embed_tokens tok_embeddings word_embeddings embed_in shared embeddings".split()
@@ -46,27 +42,25 @@ CONVERSIONS = {
     ".gguf": PACKED,
     ".csv": COMMAS,
 }
-INDEX = 'an index: {"weight_map": {array: .safetensors file beside it, ...}}'
+INDEX = ".safetensors.index.json"  # of shards beside it, that start as it does
 DROP = (
     "rows that are finite, not zero, and differ: drop_bad_rows (--drop-bad-rows) leaves out others"
 )
 
 
 class Stored(NamedTuple):
-    """An array of a file, not read yet: the type of its numbers, its shape, and what reads rows at
-    places."""
+    """An array of a file, not read yet: the type of its numbers, its shape, and what reads rows."""
 
     file: Path
     kind: str
     shape: tuple[int, ...]
-    read: Callable[[Places], Any]
+    read: Callable[[slice], Any]
 
 
 class TableRows(NamedTuple):
-    """Rows of a matrix, where they stand in it, and in lines what was taken and left out."""
+    """Rows of a matrix, and in lines what was taken and left out."""
 
     table: Float64[np.ndarray, "rows d"]
-    places: Places
     lines: list[str]
 
 
@@ -85,7 +79,8 @@ def read_embeddings(
         ``.npy`` and ``.safetensors`` (of which only the rows asked for are read), ``.npz`` (of which
         the whole array is), ``.txt`` or ``.vec`` as GloVe and word2vec write them (a word and its
         numbers in each line that is not blank, before them perhaps a line with both sizes), a model's
-        folder, or the index of its shards. Never a pickle: files that hold one are refused, not run.
+        folder, or the index of its shards, which lie beside it and start as it does. Never a pickle:
+        files that hold one are refused, not run.
     name : str or None
         Which array; ``None`` takes the only one, or the only one that is called as token embeddings
         are, such as ``wte.weight`` or ``model.embed_tokens.weight``.
@@ -118,10 +113,8 @@ def read_embeddings(
     return read_rows(path, name, rows, drop).table
 
 
-def read_rows(
-    path: Any, name: str | None, rows: int | slice | Places | None, drop: bool
-) -> TableRows:
-    """Read as :func:`read_embeddings` does, also rows at places."""
+def read_rows(path: Any, name: str | None, rows: int | slice | None, drop: bool) -> TableRows:
+    """Read as :func:`read_embeddings` does, and say what was read."""
     chosen, (file, kind, shape, read) = _chosen(name, _arrays(path))
     field = f"table in {file.name!r}"
     if len(shape) != 2 or min(shape) < 1:
@@ -129,29 +122,28 @@ def read_rows(
         raise not_allowed("name", f"{chosen} of shape {shape}", allowed)
     if kind not in FLOATING:
         raise not_allowed(field, f"of {kind} numbers", QUANTISED)
-    places = _places(rows, shape[0])
-    count, dim = shape[0] if file.suffix == ".npz" else len(places), shape[1]
+    part, dim = _part(rows, shape[0]), shape[1]
+    wanted = (part.stop - part.start, dim)
+    count = shape[0] if file.suffix == ".npz" else wanted[0]
     require_memory([Need(3.0 * NUMBER * count * dim, {"rows": count, "dim": dim})], "the table")
     with _whole(file):
-        table = np.asarray(read(places), dtype=np.float64)
-        if table.shape != (len(places), dim):
-            raise ValueError(f"{table.shape} numbers where {(len(places), dim)} were counted")
-    lines = [f"{chosen!r} {shape}: {len(places):,} rows from {places[0]:,} to {places[-1]:,}"]
+        table = np.asarray(read(part), dtype=np.float64)
+        if table.shape != wanted:
+            raise ValueError(f"{table.shape} numbers where {wanted} were counted")
+    lines = [f"{chosen!r} {shape}: {len(table):,} rows from {part.start:,} to {part.stop - 1:,}"]
     bad = bad_rows(table)
-    if len(bad) and (not drop or len(bad) == len(table)):
-        raise not_allowed(field, f"with {named(places[bad])}", DROP)
     if len(bad):
-        lines.append(f"left out: {named(places[bad])}")
-    return TableRows(np.delete(table, bad, axis=0), np.delete(places, bad), lines)
+        said = named(bad + part.start)
+        if not drop or len(bad) == len(table):
+            raise not_allowed(field, f"with {said}", DROP)
+        lines.append(f"left out: {said}")
+    return TableRows(np.delete(table, bad, axis=0), lines)
 
 
-def _places(rows: int | slice | Places | None, count: int) -> Places:
-    if isinstance(rows, np.ndarray):
-        check_size("rows", int(rows[-1]) + 1, largest=count)
-        return rows
+def _part(rows: int | slice | None, count: int) -> slice:
     ends = rows if isinstance(rows, slice) and rows.step is None else slice(rows)
     stop = check_size("rows", count if ends.stop is None else ends.stop, largest=count)
-    return np.arange(check_size("rows", ends.start or 0, 0, stop - 1), stop)
+    return slice(check_size("rows", ends.start or 0, 0, stop - 1), stop)
 
 
 def bad_rows(table: Float[np.ndarray, "rows d"]) -> Places:
@@ -187,7 +179,7 @@ def _arrays(path: Any) -> dict[str, Stored]:
 
 
 def _files(path: Any) -> list[Path]:
-    """List the file itself, the shards of an index, or a model's files in a folder."""
+    """List the file itself, the shards beside an index, or a model's files in a folder."""
     allowed = (
         f"a file that ends in {', '.join(READERS)}, a model's folder or its index; no pickle ever"
     )
@@ -195,33 +187,25 @@ def _files(path: Any) -> list[Path]:
         raise not_allowed("path", path, allowed)
     file = Path(path)
     if file.is_dir():
-        for kind in (".safetensors.index.json", ".safetensors", *CONVERSIONS):
+        for kind in (INDEX, ".safetensors", *CONVERSIONS):
             held = sorted(one for one in file.glob(f"*{kind}") if one.is_file())
             if held:
                 return [shard for one in held for shard in _files(one)]
         allowed = "a folder with .safetensors files"
-    if file.suffix in CONVERSIONS:
+    elif file.name.endswith(INDEX) and file.is_file():
+        start = file.name.removesuffix(INDEX) + "-"
+        shards = sorted(file.parent.glob("*.safetensors"))
+        held = [shard for shard in shards if shard.name.startswith(start)]
+        if held:
+            return held
+        allowed = f"an index with its shards, {start}....safetensors, beside it"
+    elif file.suffix in CONVERSIONS:
         allowed += f"; once, in Python: {CONVERSIONS[file.suffix].format(file.name)}"
-    elif file.name.endswith(".json") and file.is_file():
-        return _shards(file)
     elif file.suffix in READERS and file.is_file():
         return [file]
     elif file.suffix in READERS and not file.exists():
         allowed = "a file that exists"
     raise not_allowed("path", str(path), allowed)
-
-
-def _shards(index: Path) -> list[Path]:
-    """List the files that an index names, each once."""
-    with _whole(index), index.open("rb") as opened:
-        content = json.loads(opened.read(LARGEST_JSON))
-    names = content.get("weight_map") if isinstance(content, dict) else None
-    shards: list[Any] = [*names.values()] if isinstance(names, dict) else [None]
-    if not shards or not all(
-        isinstance(n, str) and re.fullmatch(r"[^/\\]+\.safetensors", n) for n in shards
-    ):
-        raise not_allowed("path", str(index), INDEX)
-    return [file for name in sorted({*shards}) for file in _files(index.parent / name)]
 
 
 @contextmanager
@@ -247,58 +231,43 @@ def _npz(file: Path) -> Iterator[tuple[str, Stored]]:
                 np.lib.format.read_magic(opened)
                 # later versions of the header, which matrices never need, do not parse
                 shape, _, kind = np.lib.format.read_array_header_1_0(opened)
-                size = opened.tell() + math.prod(shape) * kind.itemsize
-            lies = size != member.file_size or size > DEFLATED * member.compress_size
-            if lies and not kind.hasobject:
-                raise ValueError(f"{member.filename!r} is not as large as it says")
+
+            def read(rows: slice, name: str = member.filename) -> Any:
+                with np.load(file) as loaded:
+                    return loaded[name][rows]
+
             name = member.filename.removesuffix(".npy")
-            yield name, Stored(file, kind.name, shape, partial(_member, file, name))
-
-
-def _member(file: Path, name: str, places: Places) -> Any:
-    with np.load(file) as archive:
-        return archive[name][places]
+            yield name, Stored(file, kind.name, shape, read)
 
 
 def _safetensors(file: Path) -> Iterator[tuple[str, Stored]]:
     from safetensors import safe_open  # few readers of the book have such a file
 
-    with file.open("rb") as opened:  # the library takes the last of two
-        size = int.from_bytes(opened.read(8), "little")
-        if size > LARGEST_JSON:
-            raise ValueError(f"a header of {size:,} bytes")
-        header = json.loads(opened.read(size), object_pairs_hook=list)
-    if len(header) > len(dict(header)):
-        raise ValueError("a name twice in its header")
     arrays: Any = safe_open(file, "pt")
     for name in arrays.keys():
         part = arrays.get_slice(name)
-        shape = tuple(part.get_shape())
-        yield name, Stored(file, part.get_dtype(), shape, partial(_tensor, arrays, name))
 
+        def read(rows: slice, part: Any = part) -> Any:
+            return part[rows].double().numpy()
 
-def _tensor(arrays: Any, name: str, places: Places) -> Any:
-    return arrays.get_tensor(name)[places].double().numpy()
+        yield name, Stored(file, part.get_dtype(), tuple(part.get_shape()), read)
 
 
 def _text(file: Path) -> Iterator[tuple[str, Stored]]:
     first = next(_lines(file), b"").split()
-    if not first or b"," in first[-1]:
-        raise ValueError("each line is a word and its numbers, with spaces and no commas between")
     headed = len(first) == 2
     count, dim = sum(1 for _ in _lines(file)) - headed, len(first) - 1
     if headed:
         said, dim = map(int, first)
         if said != count:
             raise ValueError(f"{count} rows where its first line says {said}")
-    elif re.match(rb"-?\d*\.\d", first[0]):
-        raise ValueError("its first line starts with a number, and not with a word")
+    elif not first or re.match(rb"-?\d*\.\d", first[0]):
+        raise ValueError("a line is a word and its numbers, with spaces and no commas between")
 
-    def read(places: Places) -> Any:
-        wanted = {*places.tolist()}
-        rows = enumerate(islice(_lines(file), headed, None))
-        kept = (line.decode("latin-1") for place, line in rows if place in wanted)
-        return np.loadtxt(kept, usecols=range(-dim, 0), comments=None, ndmin=2)
+    def read(rows: slice) -> Any:
+        chosen = islice(_lines(file), rows.start + headed, rows.stop + headed)
+        lines = (line.decode("latin-1") for line in chosen)
+        return np.loadtxt(lines, usecols=range(-dim, 0), comments=None, ndmin=2)
 
     yield file.name, Stored(file, "float64", (count, dim), read)
 
