@@ -104,18 +104,6 @@ def with_predictions(
     return table.assign(predicted=[predicted_size(setting, outcome, level) for setting in settings])
 
 
-def table_exponents(table: pd.DataFrame, sizes: list[str], column: str = "predicted") -> pd.Series:
-    """Exponents of one column of a table of critical sizes, as in :func:`exponents`, without an
-    interval.
-
-    Rows where the measured size is outside its grid are left out, so that both fits are over the
-    same curves."""
-    known = (table["critical"] > 0) & np.isfinite(table[["critical", column]]).all(axis=1)
-    inside = table[known]
-    fitted = _least_squares(inside[sizes].to_numpy()) @ np.log(inside[column].to_numpy())
-    return pd.Series(fitted, index=sizes, name=column)
-
-
 def _least_squares(sizes: ArrayLike) -> Array:
     """The matrix that takes log critical sizes to exponents; ``ValueError`` if these are not
     determined."""

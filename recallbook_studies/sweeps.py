@@ -126,7 +126,7 @@ _TABLES = (
         "quantiles",
         "predicted quantiles over draws against simulation",
         quantiles.row,
-        "key",
+        "key vocab seq_len dim samples trigger_in_values zipf loss_weights",
         near=2.1 / quantiles.SEEDS,  # two draws may cross a quantile on another processor
     ),
     RowTable(

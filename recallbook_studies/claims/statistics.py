@@ -21,7 +21,7 @@ from recallbook_studies.ch02 import associative, retrieval
 from recallbook_studies.ch02.coherence import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
-from recallbook_studies.ch09 import capacities, lock_on_sizes, mlp_sizes
+from recallbook_studies.ch09 import capacities
 from recallbook_studies.ch12 import between, ladder
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 from recallbook_theory.prediction import theory_of
@@ -107,7 +107,7 @@ def product_of_sizes(rows: DataFrame) -> Numbers:
     """By what share a function of d times a function of L ``misses`` critical N for lock-on at most,
     and the ``span`` of N."""
     table = critical.critical_table(rows, ["seq_len", "dim"])
-    missed = lock_on_sizes.interactions(table).abs().max(axis=None)
+    missed = grids.interactions(table).abs().max(axis=None)
     samples = table["critical"]
     return {"misses": math.exp(missed) - 1, "span": samples.max() / samples.min()}
 
@@ -212,10 +212,11 @@ def below_no_mlp(rows: DataFrame, cases: dict[str, dict[str, str]]) -> Numbers:
     for each case, and how many are ``below``, ``of`` how many."""
     words, below, of = {}, 0, 0
     for name, case in cases.items():
-        means = mlp_sizes.means(rows.query(case["rows"]), case["outcome"])
-        none = means["activation"] == "none"
+        part = rows.query(case["rows"]).fillna({"width": 0}).astype({"width": int})
+        means = over_seeds(part, ["activation", "width"], case["outcome"], within=(0, 1))
+        none = means["width"] == 0
         lower = means[means["high"] < float(means.loc[none, "low"].iloc[0])]
-        widths = lower.astype({"features": str}).groupby("activation")["features"]
+        widths = lower.astype({"width": str}).groupby("activation")["width"]
         listed = [f"{LABELS[key]} at m = {', '.join(part)}" for key, part in widths]
         words[name] = ", ".join(listed) or "none"
         below, of = below + len(lower), of + int((~none).sum())
