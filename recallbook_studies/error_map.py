@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
+from recallbook.arguments import Device
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
@@ -138,6 +140,12 @@ def excess(rows: pd.DataFrame, name: str) -> pd.Series:
 def row(index: int, seeds: int, **fields: Any) -> dict[str, Any]:
     """Means over so many seeds of this number, of the setting with these fields."""
     return means_and_errors([*outcomes(as_setting(fields), seeds_of(index)[:seeds])])
+
+
+def largest_row(case: int, seed: int, device: Device = "cpu", **fields: Any) -> dict[str, Any]:
+    """Outcomes of a setting of the largest sizes with one seed: V from 8192 to 65536, L to 1024, d to
+    2048, m to 32768, with N where lock-on or accuracy changes."""
+    return asdict(simulate(as_setting(fields), seed, test_samples=2 * TEST, device=device))
 
 
 def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def test_ties_are_split_as_predicted():
 
 
 def test_the_comparison_is_where_outcomes_are_open():
-    frame = quantiles.load()
+    frame = rb.load_results("quantiles")
     assert not frame[OUTCOMES].isna().any(axis=None)
     inside = frame["accuracy"].between(0.1, 0.9) | frame["lock_on"].between(0.1, 0.9)
     assert inside.all()
@@ -86,7 +86,7 @@ def test_the_comparison_is_where_outcomes_are_open():
 def test_shares_below_predicted_quantiles(kind, tolerance):
     """Standard errors: 0.005 to 0.015 with equal facts, to 0.044 else. Catches laws too wide or
     narrow by a fifth."""
-    shares = quantiles.calibration(quantiles.load()).query("kind == @kind")
+    shares = quantiles.calibration(rb.load_results("quantiles")).query("kind == @kind")
     assert shares["settings"].min() >= {"equal": 20, "unequal": 6}[kind]
     for level in quantiles.LEVELS:
         assert (shares[level] - level).abs().max() < tolerance, (kind, level)

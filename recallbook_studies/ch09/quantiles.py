@@ -9,7 +9,6 @@ prediction the law of a draw, a share q of draws would lie below its quantile q.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,8 @@ from numpy.typing import NDArray
 
 from recallbook.training.simulation import simulate
 from recallbook_studies.error_map import QUANTITIES, as_setting
-from recallbook_studies.running.archive import load_results
 from recallbook_theory.prediction import predict
 
-load = partial(load_results, "quantiles")  # the committed rows
 PLACES = {"equal": 0, "unequal": 76}  # of seeds
 SEEDS, FIRST_SEED, TEST_SAMPLES = 60, 6 * 10**8, 4000
 LEVELS = (0.1, 0.5, 0.9)

@@ -18,7 +18,7 @@ from recallbook.training.simulation import simulate
 from recallbook_studies import critical, grids
 from recallbook_studies.ch01.baselines import bag_of_words_accuracy, seen_distribution
 from recallbook_studies.ch02 import associative, retrieval
-from recallbook_studies.ch02.coherence import cosines
+from recallbook_studies.ch02.retrieval import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import capacities
