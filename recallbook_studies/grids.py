@@ -39,8 +39,8 @@ def critical(
     return with_predictions(table, outcome, level, **fixed)
 
 
-def interactions(table: pd.DataFrame, column: str = "critical") -> pd.DataFrame:
-    """What is left of the logarithm of a column after row and column effects, by L and d: zero
+def interactions(table: pd.DataFrame) -> pd.DataFrame:
+    """What is left of the logarithm of critical N after row and column effects, by L and d: zero
     under a product law."""
-    logs = np.log(table.pivot(index="seq_len", columns="dim", values=column))
+    logs = np.log(table.pivot(index="seq_len", columns="dim", values="critical"))
     return logs.sub(logs.mean(axis=1), axis=0) - logs.mean() + logs.to_numpy().mean()
