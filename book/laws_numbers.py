@@ -20,7 +20,7 @@ from recallbook.setting import fact_frequencies
 from recallbook_studies import error_map, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
-from recallbook_studies.ch09 import capacities, fresh_map
+from recallbook_studies.ch09 import capacities
 from recallbook_studies.ch11 import embedding_tables, rare_facts, remedies
 from recallbook_studies.ch11.breaking import critical_exponents, critical_zipf
 from recallbook_studies.ch12 import between
@@ -233,6 +233,12 @@ def after_steps(vocab: int) -> str:
     """A row of the wall's table: simulated, in brackets predicted."""
     rows = constants().loc[vocab].itertuples()
     return " | ".join(f"{row.simulated:.2f} ({row.predicted:.2f})" for row in rows)
+
+
+@cache
+def fresh_map() -> pd.DataFrame:
+    """The fresh map of errors, judged."""
+    return error_map.judged(rb.load_results("fresh_map"))
 
 
 @cache

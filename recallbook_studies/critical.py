@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from recallbook.arguments import not_allowed
@@ -104,29 +103,6 @@ def with_predictions(
     return table.assign(predicted=[predicted_size(setting, outcome, level) for setting in settings])
 
 
-def table_exponents(table: pd.DataFrame, sizes: list[str], column: str = "predicted") -> pd.Series:
-    """Exponents of one column of a table of critical sizes, as in :func:`exponents`, without an
-    interval.
-
-    Rows where the measured size is outside its grid are left out, so that both fits are over the
-    same curves."""
-    known = (table["critical"] > 0) & np.isfinite(table[["critical", column]]).all(axis=1)
-    inside = table[known]
-    fitted = _least_squares(inside[sizes].to_numpy()) @ np.log(inside[column].to_numpy())
-    return pd.Series(fitted, index=sizes, name=column)
-
-
-def _least_squares(sizes: ArrayLike) -> Array:
-    """The matrix that takes log critical sizes to exponents; ``ValueError`` if these are not
-    determined."""
-    table = np.asarray(sizes, dtype=float)
-    design = np.column_stack([np.ones(len(table)), np.log(table)]) if len(table) else np.eye(0, 2)
-    if np.linalg.matrix_rank(design) < design.shape[1]:
-        allowed = "enough curves that cross the level on their grid to tell the sizes apart"
-        raise not_allowed("frame", len(table), allowed)
-    return np.asarray(np.linalg.pinv(design)[1:], dtype=np.float64)
-
-
 def exponents(
     frame: pd.DataFrame, sizes: list[str], *, outcome: str = "lock_on", level: float = 0.5
 ) -> pd.DataFrame:
@@ -135,10 +111,15 @@ def exponents(
 
     Rows: one for each of ``sizes``, with ``exponent``, the ends ``low`` and ``high`` of its 95 %
     interval (all curves recomputed from resampled whole seeds), ``curves`` used, and ``outside``:
-    curves left out because they do not cross on the grid."""
+    curves left out because they do not cross on the grid; ``ValueError`` where too few are left."""
     every = curves(frame, sizes, outcome)
     crossed = [c for c in every if 0 < crossing(c.sizes, c.values.mean(axis=1), level) < math.inf]
-    solve = _least_squares([curve.key for curve in crossed])
+    keys = np.reshape([curve.key for curve in crossed], (-1, len(sizes))).astype(float)
+    design = np.column_stack([np.ones(len(crossed)), np.log(keys)])
+    if len(crossed) <= len(sizes) or np.linalg.matrix_rank(design) <= len(sizes):
+        allowed = "enough curves that cross the level on their grid to tell the sizes apart"
+        raise not_allowed("frame", len(crossed), allowed)
+    solve = np.linalg.pinv(design)[1:]
 
     def fitted(seeds: Any) -> Array:
         logs = [log_crossing(c.sizes, c.values, level, seeds) for c in crossed]

@@ -1,5 +1,5 @@
-"""Where predictions hold: random settings over all that a ``Setting`` allows, simulated until the
-error is small.
+"""Where predictions hold: random settings over all that a ``Setting`` allows, simulated with 32 to
+500 seeds until the error was small.
 
 ``python -m recallbook table error_map STORE`` simulates what the file lacks; several can share the
 work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export`` joins the
@@ -8,15 +8,16 @@ files, adds the predictions and writes the table that ships with the package."""
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from tqdm import tqdm
 
+from recallbook.arguments import Device
 from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
@@ -36,39 +37,22 @@ OFF = 0.03  # a miss above this beyond sampling
 QUANTITIES = ("accuracy", "lock_on", "recall")
 COUNT = 2400  # settings of the committed map
 FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
-FEWEST, MOST = 32, 500  # seeds of a setting; with fewer than 32 a rare failure would go unseen
-AT_LEAST = 8  # seeds of a setting that takes long
+MOST = 500  # seeds of a setting, at most
 TEST = 2000  # fresh sequences a seed
 FIELDS = tuple(Setting.__dataclass_fields__)
 INTEGERS = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
 
 
-class Effort(NamedTuple):
-    """The standard error at which a setting has seeds enough, and the seconds after which no new
-    seed is begun."""
-
-    enough: float = 0.006
-    seconds: float = 3.5
-
-
-EFFORT = Effort()
-
-
-def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
-    """A number between two ends, uniform in its logarithm."""
-    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
-
-
-def random_setting(index: int) -> Setting:
-    """The setting of this number: any that is not too costly, every size log-uniform, every choice
-    possible, callables too.
+def random_fields(index: int) -> dict[str, Any]:
+    """Draw the setting of this number as fields of a row: any that is not too costly, every size
+    log-uniform, every choice possible, callables too.
 
     V from 24 to 1024, L to 1.2 V, N from V/2 to 300 V, d from 8 to 10 V or, for half of them,
     around the dimension at which recall changes; m from 0.3 d to 20 d."""
     rng = np.random.default_rng([11, index])
 
     def between(low: float, high: float) -> int:
-        return max(1, round(log_uniform(rng, low, high)))
+        return max(1, round(float(np.exp(rng.uniform(np.log(low), np.log(high))))))
 
     while True:
         vocab = between(24, 1024)
@@ -81,23 +65,16 @@ def random_setting(index: int) -> Setting:
         samples = between(vocab / 2, 300 * vocab)
         law = ("gaussian", "sphere", "orthogonal")[rng.choice(3, p=(0.6, 0.3, 0.1))]
         dim = vocab + 2 + int(rng.integers(vocab)) if LAWS[law].geometry == "orthonormal" else dim
-        sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples}
-        chosen: dict[str, Any] = {**sizes, "embeddings": law}
+        width = activation = None
         if rng.random() < 0.45:
-            chosen["width"] = max(1, round(dim * between(30, 2000) / 100))
-            every = (*NAMED, *CALLABLES)
-            name = every[rng.integers(len(every))]
-            chosen["activation"] = CALLABLES.get(name, name)
-        chosen["trigger_in_values"] = bool(rng.integers(2))
-        if affordable(chosen):
-            return Setting(**chosen)
-
-
-def affordable(sizes: dict[str, Any]) -> bool:
-    """Whether a setting with these fields is not too costly."""
-    vocab, samples, width = sizes["vocab"], sizes["samples"], sizes.get("width", 0)
-    work = sizes["dim"] * (max(samples, vocab) * width or vocab**2)
-    return bool(samples * sizes["seq_len"] <= LARGEST_TOKENS and work <= LARGEST_ANYWHERE)
+            width = max(1, round(dim * between(30, 2000) / 100))
+            activation = (*NAMED, *CALLABLES)[rng.integers(len(NAMED) + len(CALLABLES))]
+        in_values = bool(rng.integers(2))
+        work = dim * (max(samples, vocab) * width if width else vocab**2)
+        if samples * seq_len <= LARGEST_TOKENS and work <= LARGEST_ANYWHERE:
+            sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples}
+            chosen = {"width": width, "embeddings": law, "activation": activation}
+            return {**sizes, **chosen, "trigger_in_values": in_values}
 
 
 def load() -> pd.DataFrame:
@@ -160,33 +137,15 @@ def excess(rows: pd.DataFrame, name: str) -> pd.Series:
     return difference.abs() - OFF - 2 * error
 
 
-def measured(setting: Setting, seeds: Iterable[int], fewest: int, effort: Effort) -> dict[str, Any]:
-    """Means over seeds with their standard errors.
-
-    Seeds are added until every standard error is small enough; the first ``fewest`` always run, or
-    ``AT_LEAST`` where they take long."""
-    started, rows = time.perf_counter(), []
-    for row in outcomes(setting, seeds):
-        rows.append(row)
-        late = time.perf_counter() - started > effort.seconds
-        if len(rows) >= (AT_LEAST if late else fewest):
-            found = means_and_errors(rows)
-            if late or max(found[f"{name}_error"] for name in QUANTITIES) <= effort.enough:
-                break
-    return {"seeds": len(rows), **means_and_errors(rows)}
-
-
 def row(index: int, seeds: int, **fields: Any) -> dict[str, Any]:
     """Means over so many seeds of this number, of the setting with these fields."""
     return means_and_errors([*outcomes(as_setting(fields), seeds_of(index)[:seeds])])
 
 
-def described(setting: Setting) -> dict[str, Any]:
-    """The setting as fields of a row; the inverse of :func:`as_setting`."""
-    names = {function: name for name, function in CALLABLES.items()}
-    fields = ("vocab", "seq_len", "dim", "samples", "width", "embeddings", "trigger_in_values")
-    activation = names.get(setting.activation, setting.activation) if setting.width else None  # type: ignore[arg-type]
-    return {**{name: getattr(setting, name) for name in fields}, "activation": activation}
+def largest_row(case: int, seed: int, device: Device = "cpu", **fields: Any) -> dict[str, Any]:
+    """Outcomes of a setting of the largest sizes with one seed: V from 8192 to 65536, L to 1024, d to
+    2048, m to 32768, with N where lock-on or accuracy changes."""
+    return asdict(simulate(as_setting(fields), seed, test_samples=2 * TEST, device=device))
 
 
 def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -218,12 +177,23 @@ def finish(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**found.drop(columns="predicted_error").set_index(frame.index))
 
 
-def fresh(seed: int, count: int = 20) -> pd.DataFrame:
+def by_expected(judged: pd.DataFrame) -> pd.DataFrame:
+    """Fifths of all outcomes of a map by their expected error: beside it the root mean square of
+    what was missed beyond sampling."""
+    squares = [
+        {"expected": judged[f"expected_{name}"] ** 2, "missed": square_miss(judged, name)}
+        for name in QUANTITIES
+    ]
+    every = pd.concat(map(pd.DataFrame, squares))
+    means = every.groupby(pd.qcut(every["expected"], 5, labels=False)).mean()
+    return np.sqrt(means.clip(lower=0))
+
+
+def fresh(seed: int, count: int = 20, seeds: int = 16) -> pd.DataFrame:
     """Settings that nobody has looked at, others for every seed from 1: simulated, predicted and
     judged."""
     rows = []
     for number in range(10**6 * seed, 10**6 * seed + count):
-        setting = random_setting(number)
-        found = measured(setting, seeds_of(number), FEWEST, EFFORT)
-        rows.append({"index": number, **described(setting), **found})
+        fields = random_fields(number)
+        rows.append({"index": number, "seeds": seeds, **fields, **row(number, seeds, **fields)})
     return judged(finish(pd.DataFrame(rows)))

@@ -37,3 +37,10 @@ def critical(
     """Critical N by these sizes, measured at the ``fixed`` others and predicted."""
     table = critical_table(at(frame, **fixed), by, outcome=outcome, level=level)
     return with_predictions(table, outcome, level, **fixed)
+
+
+def interactions(table: pd.DataFrame) -> pd.DataFrame:
+    """What is left of the logarithm of critical N after row and column effects, by L and d: zero
+    under a product law."""
+    logs = np.log(table.pivot(index="seq_len", columns="dim", values="critical"))
+    return logs.sub(logs.mean(axis=1), axis=0) - logs.mean() + logs.to_numpy().mean()

@@ -56,7 +56,7 @@ def over_seeds(
     return out.assign(low=out["low"].clip(*within), high=out["high"].clip(*within))
 
 
-def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> Interval:
+def fitted_slope(sizes: ArrayLike, values: ArrayLike) -> Interval:
     r"""Exponent of ``values`` in ``sizes``: slope of log on log, fitted seed by seed.
 
     ``values`` has shape ``(seeds, sizes)`` and must be positive. The interval is over seeds.
@@ -66,7 +66,7 @@ def fitted_slope(sizes: ArrayLike, values: ArrayLike, level: float = 0.95) -> In
     if table.ndim != 2 or table.shape[1] != x.size or x.size < 2 or (table <= 0).any():
         allowed = "positive numbers, one row for each seed and one column for each size"
         raise not_allowed("values", values, allowed)
-    return seed_interval(np.polyfit(x, np.log(table).T, 1)[0], level)
+    return seed_interval(np.polyfit(x, np.log(table).T, 1)[0])
 
 
 FLAT = 0.005  # fractions so near to 0 or 1 do not say how near

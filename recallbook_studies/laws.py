@@ -129,16 +129,6 @@ def superposition(trigger_in_values: bool) -> sp.Expr:
     return sp.sqrt(2 * sp.log(V) * sp.factor(many * d**2))
 
 
-@cache
-def local_exponents() -> dict[sp.Symbol, sp.Expr]:
-    r"""By which powers of $N$ and $d$ the number of facts grows with the trigger in the values, where
-    recall binds: $-\frac{\partial\ln s}{\partial\ln x}\big/\big(\frac{\partial\ln s}{\partial\ln
-    V}+\frac1{\ln V}\big)$, from $2s\ln V=1$ with the sum of all noises."""
-    noise = sum(recall_noises(True).values())
-    slopes = {size: size * sp.diff(noise, size) / noise for size in (V, N, d)}
-    return {size: -slopes[size] / (slopes[V] + 1 / sp.log(V)) for size in (N, d)}
-
-
 def coverage(share: sp.Expr = MOST) -> sp.Expr:
     r"""$V\log\frac1{1-\text{share}}$: this share of the facts is seen."""
     return V * sp.log(1 / (1 - share))

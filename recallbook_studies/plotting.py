@@ -114,25 +114,6 @@ def style_of(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
-def plot_critical(ax: Axes, table: pd.DataFrame, along: str, by: str, unit: str) -> None:
-    """Critical N along ``"dim"`` or ``"seq_len"``, a colour for each value of ``by``: points and
-    predicted lines.
-
-    ``table`` is that of :func:`~recallbook_studies.critical.critical_table`, perhaps with
-    ``predicted``."""
-    for index, (size, rows) in enumerate(table.groupby(by)):
-        seen = rows[np.isfinite(rows["low"])].rename(columns={"critical": "mean"})
-        plot_intervals(ax, seen, along, f"${unit}={size}$", index, linestyle="none")
-        if "predicted" in rows:
-            known = rows[(rows["predicted"] > 1) & np.isfinite(rows["predicted"])]
-            ax.plot(known[along], known["predicted"], color=style_of(index)["color"], linewidth=1)
-    ax.set(
-        xscale="log", yscale="log", xlabel={"dim": "dimension $d$", "seq_len": "length $L$"}[along]
-    )
-    plain_ticks(ax, sorted(table[along].unique()))
-    ax.legend(fontsize=9)
-
-
 def clouds(ax: Axes, rows: dict[str, tuple[Any, float]]) -> None:
     """A row for each name, of what should win (large and coloured) and all that competes with it
     (grey, at heights that mean nothing)."""

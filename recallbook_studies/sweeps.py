@@ -13,7 +13,7 @@ from recallbook.setting import Setting
 from recallbook_studies import error_map
 from recallbook_studies.ch06 import certificates, lengths, sandwich
 from recallbook_studies.ch07 import features, phase
-from recallbook_studies.ch09 import accuracy_sizes, capacities, largest, quantiles
+from recallbook_studies.ch09 import accuracy_sizes, capacities, quantiles
 from recallbook_studies.ch11 import embedding_tables, unequal_map
 from recallbook_studies.ch12 import (
     between,
@@ -120,13 +120,16 @@ _TABLES = (
         finish=error_map.finish,
     ),
     RowTable(
-        "largest", "sizes for a GPU: V to 65536, L to 1024", largest.row, f"case seed {EQUAL}"
+        "largest",
+        "sizes for a GPU: V to 65536, L to 1024",
+        error_map.largest_row,
+        f"case seed {EQUAL}",
     ),
     RowTable(
         "quantiles",
         "predicted quantiles over draws against simulation",
         quantiles.row,
-        "key",
+        "key vocab seq_len dim samples trigger_in_values zipf loss_weights",
         near=2.1 / quantiles.SEEDS,  # two draws may cross a quantile on another processor
     ),
     RowTable(

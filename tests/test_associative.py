@@ -19,7 +19,7 @@ pytestmark = pytest.mark.essential
 @pytest.mark.parametrize(("facts", "dim"), [(3, 8), (12, 8), (40, 16), (90, 16)])
 def test_variance_of_a_wrong_logit(embeddings, facts, dim):
     """Each origin and their sum, as z-scores over independent draws."""
-    means = {"overlap": [], "own": [], "interference": []}
+    means = {"label overlap": [], "own fact": [], "interference": []}
     for seed in range(150):
         tables = draw_embeddings(
             marked(facts, 1, dim, 1, embeddings=embeddings),
@@ -28,10 +28,11 @@ def test_variance_of_a_wrong_logit(embeddings, facts, dim):
         tokens, labels = tables.input @ tables.input.T, tables.output @ tables.output.T
         overlap, own = labels * np.diag(tokens), np.diag(labels)[:, None] * tokens
         wrong = ~np.eye(facts, dtype=bool)
-        parts = {"overlap": overlap, "own": own, "interference": labels @ tokens - overlap - own}
+        parts = {"label overlap": overlap, "own fact": own}
+        parts["interference"] = labels @ tokens - overlap - own
         for name, part in parts.items():
             means[name].append(np.mean(part[wrong] ** 2))
-    expected = retrieval.competitor_variance(embeddings)._asdict()
+    expected = retrieval.competitor_variance(embeddings)
     for name, values in means.items():
         exact = float(expected[name].subs({retrieval.n: facts, d: dim}))
         z = (np.mean(values) - exact) / standard_error(values)
@@ -92,7 +93,7 @@ def test_noise_averages_to_the_exact_mean_square():
     )
     points, weights = np.polynomial.hermite_e.hermegauss(8)
     average = weights @ numeric(noise)({retrieval.xi: points}) / weights.sum()
-    exact = sum(retrieval.competitor_variance("sphere")).subs(sizes)
+    exact = sum(retrieval.competitor_variance("sphere").values()).subs(sizes)
     assert average == pytest.approx(float(exact), rel=0.002)
 
 

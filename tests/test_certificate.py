@@ -656,14 +656,17 @@ def test_one_token_a_sequence():
 
 
 def test_no_simulation_lies_outside_its_certificate():
-    above = {name: certificates.excess(certificates.load(), name) for name in certificates.OUTCOMES}
+    above = {
+        name: certificates.excess(rb.load_results("certificates"), name)
+        for name in certificates.OUTCOMES
+    }
     assert [
         name for name, more in above.items() if more.max() >= 3.5 or (more > 0).mean() >= 0.25
     ] == []
 
 
 def test_certificates_are_not_empty_at_twenty_times_the_half_lock_on_number():
-    committed = certificates.load()
+    committed = rb.load_results("certificates")
     chosen = committed[committed["multiple"] == 20]
     assert len(chosen) == 50 and (chosen["proved_lock_on"] > 0).all()
     assert (chosen["proved_lock_on"] > 0.01).sum() >= 49  # the other has d = 16 and locks in 0.41

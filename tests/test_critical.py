@@ -13,7 +13,6 @@ import recallbook as rb
 from recallbook_studies.critical import (
     critical_table,
     exponents,
-    table_exponents,
     with_predictions,
 )
 from recallbook_studies.intervals import crossing
@@ -84,21 +83,6 @@ def test_critical_table_knows_what_is_outside_the_grid():
     assert ((inner["low"] < true) & (true < inner["high"])).sum() >= 5
     found = exponents(synthetic(1, 10, law), ["dim", "seq_len"])
     assert (found["curves"] == 6).all() and (found["outside"] == 6).all()
-
-
-@pytest.mark.slow
-def test_exponents_of_a_table_are_those_of_its_curves():
-    frame, by = synthetic(4, 10, product), ["dim", "seq_len"]
-    table = critical_table(frame, by)
-    fitted = exponents(frame, by)["exponent"].to_numpy()
-    assert table_exponents(table, by, "critical").to_numpy() == pytest.approx(fitted)
-    table["predicted"] = product(table["dim"], table["seq_len"])
-    assert table_exponents(table, by).to_dict() == pytest.approx({"dim": -1.2, "seq_len": 1.5})
-    table.loc[0, "critical"], table.loc[0, "predicted"] = (
-        0.0,
-        1.0,
-    )  # outside the grid: not in the fit
-    assert table_exponents(table, by).to_dict() == pytest.approx({"dim": -1.2, "seq_len": 1.5})
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9])

@@ -7,7 +7,8 @@ import pytest
 from sized import sized
 
 import recallbook as rb
-from recallbook_studies.ch09 import envelope, geometry, lock_on_sizes
+from recallbook_studies import grids, laws
+from recallbook_theory.symbolic.expressions import L, V, d, numeric
 
 
 def test_interactions_are_zero_for_a_product_and_found_where_put():
@@ -15,9 +16,9 @@ def test_interactions_are_zero_for_a_product_and_found_where_put():
         [(length, dim) for length in (2, 4, 8) for dim in (3, 9)], columns=["seq_len", "dim"]
     )
     table["critical"] = table["seq_len"] ** 2.0 / np.log(table["dim"])
-    assert np.abs(lock_on_sizes.interactions(table)).max(axis=None) < 1e-12
+    assert np.abs(grids.interactions(table)).max(axis=None) < 1e-12
     table.loc[0, "critical"] *= np.e
-    assert lock_on_sizes.interactions(table).loc[2, 3] == pytest.approx(1 - 1 / 3 - 1 / 2 + 1 / 6)
+    assert grids.interactions(table).loc[2, 3] == pytest.approx(1 - 1 / 3 - 1 / 2 + 1 / 6)
 
 
 def test_ratio_of_critical_sizes_on_a_known_answer():
@@ -26,12 +27,12 @@ def test_ratio_of_critical_sizes_on_a_known_answer():
         for seed in range(10):
             for samples in 2 ** np.arange(3, 14):
                 value = 1 / (1 + (centre * (1 + 0.02 * seed) / samples) ** 2)
-                rows.append((law, 258, 16, False, int(samples), seed, value))
-    columns = ["embeddings", "dim", "seq_len", "trigger_in_values", "samples", "seed", "lock_on"]
-    found = geometry.ratios(pd.DataFrame(rows, columns=columns), False, "lock_on").iloc[0]
+                rows.append((law, int(samples), seed, value))
+    frame = pd.DataFrame(rows, columns=["embeddings", "samples", "seed", "lock_on"])
+    found = grids.factors(frame, "lock_on", random=frame["embeddings"] == "gaussian")["random"]
     # seeds are paired, so their common spread drops out of the ratio
-    assert found["ratio"] == pytest.approx(7, rel=0.01)
-    assert found["low"] <= found["ratio"] <= found["high"] and found["high"] / found["low"] < 1.05
+    assert found.mean == pytest.approx(7, rel=0.01)
+    assert found.low <= found.mean <= found.high and found.high / found.low < 1.05
 
 
 def test_orthogonal_embeddings_do_not_see_the_dimension():
@@ -44,13 +45,13 @@ def test_orthogonal_embeddings_do_not_see_the_dimension():
         assert len({rb.predict(setting, warn=False).accuracy for setting in settings}) == 1
 
 
-def test_laws_of_the_envelope_meet_where_they_are_equal():
+def test_slope_and_wall_are_those_of_the_figure():
     # by hand, at V = 256, L = 128: sqrt(2 log 128) 128^2 16 / d^1.5, and half of 256 facts seen
-    law = envelope.alone(np.array([128.0, 128.0]), np.array([96.0, 278.7]))
-    assert law.lock_on[0] == pytest.approx(868, abs=0.5)
-    assert law.lock_on[1] == pytest.approx(law.coverage, rel=0.02)
-    assert law.coverage == pytest.approx(256 * np.log(2))
+    at = {V: 256, L: 128, d: np.array([96.0, 278.7])}
+    lock = np.max([numeric(law)(at) for law in laws.lock_on().values()], axis=0)
+    assert lock == pytest.approx([868, 256 * np.log(2)], rel=0.02)
+    wall = laws.least_dim(256, 0.5)
     below, above = (
-        rb.predict(sized(256, 1, d, 2**31 - 1), warn=False) for d in (law.wall - 1, law.wall)
+        rb.predict(sized(256, 1, dim, 2**31 - 1), warn=False) for dim in (wall - 1, wall)
     )
     assert below.recall < 0.5 <= above.recall

@@ -13,7 +13,6 @@ from sized import either, marked
 
 import recallbook as rb
 from recallbook_studies import error_map
-from recallbook_studies.ch09 import fresh_map
 from recallbook_studies.ch11 import unequal_map
 from recallbook_studies.error_map import QUANTITIES, outcomes
 from recallbook_theory import expected_errors
@@ -26,11 +25,9 @@ MAP = error_map.load()
 
 
 @pytest.mark.slow
-def test_fresh_settings_are_judged(monkeypatch):
+def test_fresh_settings_are_judged():
     """Other settings for every seed, and none of the map's."""
-    monkeypatch.setattr(error_map, "AT_LEAST", 2)
-    monkeypatch.setattr(error_map, "EFFORT", error_map.Effort(seconds=0.0))
-    found = error_map.fresh(seed=3, count=2)
+    found = error_map.fresh(seed=3, count=2, seeds=2)
     assert list(found["seeds"]) == [2, 2] and found["index"].min() > error_map.COUNT
     assert "off" in found
 
@@ -51,7 +48,8 @@ def named(value):
 )
 def test_settings_and_predictions_are_those_of_their_numbers(map_, row):
     if map_ is error_map:
-        assert map_.random_setting(row["index"]) == map_.as_setting(row)
+        drawn = map_.random_fields(row["index"])
+        assert map_.as_setting(drawn) == map_.as_setting(row)
     found = map_.predicted(row)
     for name in (f"predicted_{quantity}" for quantity in QUANTITIES):
         assert found[name] == pytest.approx(row[name], abs=1e-6), name
@@ -89,11 +87,11 @@ def test_expected_errors_are_fitted_on_the_map():
 def test_a_fresh_map_is_met_as_the_page_says():
     """Warnings catch most of what is off, with few false alarms; an error is as large as expected,
     small or large."""
-    fresh = fresh_map.load()
+    fresh = error_map.judged(rb.load_results("fresh_map"))
     warned = fresh[fresh["warns"]]
     assert warned["off"].sum() >= 0.8 * fresh["off"].sum() > 10
     assert len(warned) <= len(fresh) / 3 and warned["off"].mean() > 0.2
-    bins = fresh_map.by_expected(fresh)
+    bins = error_map.by_expected(fresh)
     assert (bins["missed"] / bins["expected"])[1:].between(0.5, 2).all()
 
 

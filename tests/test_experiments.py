@@ -1,6 +1,5 @@
 """The experiments' grids and reductions, on small runs and known answers."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -8,16 +7,6 @@ import recallbook as rb
 from recallbook_studies.ch03 import rates
 
 pytestmark = pytest.mark.essential
-
-
-def test_expected_attention_is_a_softmax():
-    saturations = np.array([0.1, 1.0, 2.5])
-    for saturation, found in zip(
-        saturations, rates.expected_attention(saturations, 16), strict=True
-    ):
-        scores = torch.zeros(16, dtype=torch.float64)
-        scores[3] = saturation * np.log(16)
-        assert found == pytest.approx(float(torch.softmax(scores, 0)[3]), rel=1e-12)
 
 
 def test_trigger_score_is_what_the_mark_adds():

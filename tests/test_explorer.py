@@ -529,7 +529,7 @@ def memory(page, n, d):
     Z, U = (np.reshape(table, (-1, 128))[:n, :d] / math.sqrt(d) for table in tables)
     logits = U @ (U.T @ Z) @ Z.T
     terms = retrieval.competitor_variance("gaussian")
-    spread = math.sqrt(sum(term.subs({retrieval.n: n, symbols.d: d}) for term in terms))
+    spread = math.sqrt(sum(term.subs({retrieval.n: n, symbols.d: d}) for term in terms.values()))
     known = sum(logits.argmax(axis=0) == range(n))
     return {"right": logits[0, 0], "largest": logits[1:, 0].max(), "known": known, "spread": spread}
 

@@ -80,19 +80,6 @@ def test_the_cliff_is_the_least_that_mean_bias_asks_for():
     assert least == pytest.approx(math.sqrt(10 * math.log(300)) * 300**2 / 128)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(("samples", "dim"), [(16_000, 1024), (64_000, 512)])
-def test_facts_grow_by_the_local_exponents(samples, dim):
-    """Half of the facts, the trigger in the values, against differences of the prediction."""
-    sizes = {"seq_len": 4, "accuracy": 0.5, "trigger_in_values": True, "warn": False}
-    here = rb.capacity(samples, dim=dim, **sizes)
-    at = {V: here, N: samples, d: dim}
-    for size, more in ((N, (2 * samples, dim)), (d, (samples, 2 * dim))):
-        grown = math.log2(rb.capacity(more[0], dim=more[1], **sizes) / here)
-        expected = float(numeric(laws.local_exponents()[size])(at))
-        assert grown == pytest.approx(expected, abs=0.12), size
-
-
 @pytest.mark.slow
 def test_mean_bias_law_is_where_lock_on_turns():
     """At L = sqrt(V) to V/4 and d << V, half lock-on is within a factor 1.6 of the law: its powers

@@ -56,7 +56,7 @@ def test_unequal_facts_take_the_quantiles_of_their_draws(monkeypatch):
 def test_shares_below_predicted_quantiles(kind, tolerance):
     """Standard errors: 0.005 to 0.015 with equal facts, to 0.044 else. Catches laws too wide or
     narrow by a fifth."""
-    shares = quantiles.calibration(quantiles.load()).query("kind == @kind")
+    shares = quantiles.calibration(rb.load_results("quantiles")).query("kind == @kind")
     assert shares["settings"].min() >= {"equal": 20, "unequal": 6}[kind]
     for level in quantiles.LEVELS:
         assert (shares[level] - level).abs().max() < tolerance, (kind, level)

@@ -76,7 +76,7 @@ def test_located_counts_are_parts_of_poisson_counts(shown):
 def test_predicted_recall(vocab, dim, samples, tau):
     """Within 0.01 plus four standard errors: what the leading order leaves out."""
     setting = sized(vocab, 1, dim, samples, trigger_in_values=tau)
-    values = [origins.recalled(setting, seed).mean() for seed in range(40)]
+    values = [rb.simulate(setting, seed, test_samples=1).recall for seed in range(40)]
     error = np.mean(values) - rb.predict(setting).recall
     assert abs(error) < 0.01 + 4 * standard_error(values)
 
@@ -89,10 +89,10 @@ def test_predicted_recall(vocab, dim, samples, tau):
 def test_orthogonal_recall_is_a_rule_about_counts(samples, tau):
     setting = sized(60, 1, 62, samples, embeddings="orthogonal", trigger_in_values=tau)
     for seed in range(10):  # prop-counts; a tie among k counts 1/k
-        counts = origins.fact_counts(setting, seed)
-        logits = torch.from_numpy(np.diag(counts) + tau * counts)
-        rule = credit(logits, torch.arange(60), 0).numpy()
-        assert np.array_equal(origins.recalled(setting, seed), rule)
+        counts = rb.draw(setting, seed).tokens[:, 0].long().bincount(minlength=60)
+        rule = credit(counts.diag() + tau * counts, torch.arange(60), 0).mean()
+        recall = rb.simulate(setting, seed, test_samples=1).recall
+        assert recall == pytest.approx(float(rule), abs=1e-12)
 
 
 # Product laws

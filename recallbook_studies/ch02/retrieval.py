@@ -1,13 +1,17 @@
-"""A linear memory: signal and noise when a stored fact is recalled."""
+"""A linear memory: signal and noise when a stored fact is recalled, and cosines of embeddings."""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
 import sympy as sp
+from jaxtyping import Float64
 
+from recallbook.data.embeddings import draw_embeddings
 from recallbook.embedding_laws import LAWS
+from recallbook.setting import Setting
 from recallbook_theory.symbolic.expressions import d
 
 n = sp.Symbol("n", positive=True)  # stored facts
@@ -17,24 +21,17 @@ xi = sp.Symbol("xi", real=True)  # standard normal
 r = sp.Symbol("r", positive=True)
 
 
-class CompetitorVariance(NamedTuple):
-    r"""Mean square of a wrong logit $u_k^\top Wz_v$, by origin; exact.
-
-    ``overlap``: $(z_v^\top z_v)(u_k^\top u_v)$, the asked fact seen by a wrong label. ``own``:
-    $(z_k^\top z_v)(u_k^\top u_k)$, the wrong label's own fact seen through the asked token.
-    ``interference``: $\sum_j(z_j^\top z_v)(u_k^\top u_j)$ over all other facts."""
-
-    overlap: sp.Expr
-    own: sp.Expr
-    interference: sp.Expr
-
-
 @cache
-def competitor_variance(embeddings: str) -> CompetitorVariance:
-    """The three origins of a wrong logit in a sum of ``n`` outer products."""
+def competitor_variance(embeddings: str) -> dict[str, sp.Expr]:
+    r"""Mean square of a wrong logit $u_k^\top Wz_v$ in a sum of ``n`` outer products, by origin; exact.
+
+    ``label overlap``: $(z_v^\top z_v)(u_k^\top u_v)$, the asked fact seen by a wrong label.
+    ``own fact``: $(z_k^\top z_v)(u_k^\top u_k)$, the wrong label's own fact seen through the asked
+    token. ``interference``: $\sum_j(z_j^\top z_v)(u_k^\top u_j)$ over all other facts."""
     # E |z|^4, as E |z|^2 is 1
     fourth = sp.factor(1 + sp.nsimplify(LAWS[embeddings]().length_variance(d)))
-    return CompetitorVariance(overlap=fourth / d, own=fourth / d, interference=(n - 2) / d**2)
+    own = fourth / d
+    return {"label overlap": own, "own fact": own, "interference": (n - 2) / d**2}
 
 
 class Recall(NamedTuple):
@@ -67,3 +64,14 @@ def coherence_floor() -> sp.Expr:
     r"""Welch's bound: no ``n`` unit vectors in ``d < n`` dimensions have a smaller largest
     overlap."""
     return sp.sqrt((n - d) / (d * (n - 1)))
+
+
+def cosines(
+    vocab: int, dim: int, seed: int, embeddings: str = "gaussian"
+) -> Float64[np.ndarray, " pairs"]:
+    """Cosines of all pairs of different token embeddings, shape ``(V(V-1)/2,)``."""
+    table = draw_embeddings(
+        Setting(vocab=vocab, seq_len=1, dim=dim, samples=1, embeddings=embeddings), seed
+    ).input
+    table = table / np.linalg.norm(table, axis=1, keepdims=True)
+    return np.asarray((table @ table.T)[np.triu_indices(vocab, 1)])

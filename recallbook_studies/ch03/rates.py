@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from recallbook.data.task import Problem, draw
 from recallbook.model.transformer import RecallTransformer, Weights
@@ -93,10 +92,3 @@ def over_gamma(
             attention = float(weights.gather(1, test.positions[:, None]).mean())
             rows.append({"saturation": saturation, "seed": seed, "attention": attention})
     return pd.DataFrame(rows)
-
-
-def expected_attention(saturation: NDArray[np.float64], seq_len: int) -> NDArray[np.float64]:
-    r"""Softmax weight of the marked position when all token scores are equal: $L^r/(L^r+L-1)$, $r$
-    = saturation."""
-    marked = seq_len**saturation
-    return marked / (marked + seq_len - 1)

@@ -141,49 +141,14 @@ def _mean(terms: Iterable[sp.Matrix]) -> sp.Matrix:
 
 
 def vanishes(expression: sp.Expr | sp.Matrix) -> bool:
-    """Whether ``expression`` is zero, by polynomial arithmetic alone.
+    """Whether ``expression`` is zero, by expanding the numerator of what is left over one
+    denominator.
 
-    Exponentials become letters, the innermost first; what is left is a fraction of polynomials, and
-    its numerator must expand to zero. ``True`` is a proof. ``False`` may be due to an identity
-    between exponentials."""
+    ``True`` is a proof. ``False`` may be due to an identity that SymPy does not see."""
     entries = list(expression) if isinstance(expression, sp.MatrixBase) else [expression]
-    return all(_numerator(entry) == 0 for entry in entries)
+    return all(sp.expand(sp.numer(sp.together(entry))) == 0 for entry in entries)
 
 
 def _softmax(scores: sp.Matrix) -> sp.Matrix:
     powers = scores.applyfunc(sp.exp)
     return powers / sum(powers)
-
-
-def _numerator(expression: sp.Expr) -> sp.Expr:
-    while innermost := [atom for atom in expression.atoms(sp.exp) if not atom.args[0].has(sp.exp)]:
-        expression = expression.xreplace(_letters(innermost))
-    return sp.expand(sp.numer(sp.together(expression)))
-
-
-def _letters(powers: list[sp.Expr]) -> dict[sp.Expr, sp.Expr]:
-    """Each $e^{\\sum_jc_jm_j}$ as $\\prod_jx_j^{Dc_j}$, with one letter $x_j=e^{m_j/D}$ for each
-    monomial $m_j$.
-
-    SymPy merges $e^ae^b$ into $e^{a+b}$ by itself, so a letter for each exponential would hide
-    identities. $D$ is a common denominator of the $c_j$."""
-    exponents = {power: _monomials(power.args[0]) for power in powers}
-    common = sp.ilcm(1, *(c.q for exponent in exponents.values() for c in exponent.values()))
-    letters = {
-        monomial: sp.Dummy(positive=True)
-        for exponent in exponents.values()
-        for monomial in exponent
-    }
-    return {
-        power: sp.Mul(*(letters[monomial] ** (common * c) for monomial, c in exponent.items()))
-        for power, exponent in exponents.items()
-    }
-
-
-def _monomials(exponent: sp.Expr) -> dict[sp.Expr, sp.Rational]:
-    """A fraction of polynomials as rational coefficients of monomials over one primitive
-    denominator."""
-    above, below = sp.fraction(sp.cancel(exponent))
-    content, below = below.primitive()
-    terms = sp.expand(above / content).as_coefficients_dict()
-    return {monomial / below: coefficient for monomial, coefficient in terms.items()}

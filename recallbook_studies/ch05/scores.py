@@ -21,7 +21,7 @@ from recallbook.training.early_phase import key_query_step, value_step
 from recallbook_theory import moments
 from recallbook_theory.symbolic import lock_terms as symbolic
 from recallbook_theory.symbolic.expressions import d, numeric
-from recallbook_theory.values import FIELDS, length_variance, sizes
+from recallbook_theory.values import length_variance, sizes
 
 TERMS = (
     "trigger overlap",
@@ -32,7 +32,6 @@ TERMS = (
     "uneven facts",
     "cross terms",
 )
-SYMBOLS = {name: str(symbol) for symbol, name in FIELDS.items()}
 
 
 # Measured

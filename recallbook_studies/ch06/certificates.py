@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -21,10 +20,8 @@ from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.error_map import QUANTITIES, as_setting, means_and_errors
-from recallbook_studies.running.archive import load_results
 from recallbook_theory.bounds.certificate import certify
 
-load = partial(load_results, "certificates")  # the committed rows
 FIRST_SEED = 5 * 10**8  # of problems and of fresh output embeddings: used nowhere else
 FRESH = 48  # output embeddings for each problem
 TEST = 2000

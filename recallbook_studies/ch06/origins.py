@@ -7,11 +7,9 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
 from recallbook.data.embeddings import draw_embeddings
-from recallbook.model.ties import credit, tolerance
 from recallbook.setting import Setting
 from recallbook_theory.symbolic import recall_terms as symbolic
 from recallbook_theory.symbolic.expressions import Array, numeric
@@ -55,14 +53,6 @@ def logits_by_origin(setting: Setting, seed: int) -> dict[str, Array]:
         "label overlap": own_label * (1 - np.eye(vocab)),
         "own fact": own_fact,
     }
-
-
-def recalled(setting: Setting, seed: int) -> Array:
-    """What is recalled of each fact with perfect attention; a tie among k, up to rounding, counts
-    1/k."""
-    logits = np.sum(list(logits_by_origin(setting, seed).values()), axis=0)
-    slack = tolerance(torch.float64) * float(np.abs(logits).max())
-    return credit(torch.from_numpy(logits), torch.arange(setting.vocab), slack).numpy()
 
 
 def predicted_squares(setting: Setting) -> dict[str, float]:

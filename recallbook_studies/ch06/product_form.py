@@ -39,13 +39,6 @@ def laws(trigger_in_values: bool) -> dict[str, sp.Expr]:
     return {**found, "label frequencies": V**2 / d} if trigger_in_values else found
 
 
-def exponent(length: sp.Expr, dim: sp.Expr, trigger_in_values: bool) -> sp.Expr:
-    r"""$\log_V$ of the largest law at $L=V^c$, $d=V^b$: ``length`` is $c$, ``dim`` is
-    $b>\frac12$."""
-    powers = (law.as_powers_dict() for law in laws(trigger_in_values).values())
-    return sp.Max(*(law[V] + law[L] * length + law[d] * dim for law in powers))
-
-
 @cache
 def corners(trigger_in_values: bool) -> Array:
     """The corners of the range in logarithms of ``SIZES``, one a row; those at ``FAR`` stand for

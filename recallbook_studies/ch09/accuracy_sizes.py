@@ -13,7 +13,6 @@ from typing import Any
 import pandas as pd
 
 from recallbook_studies import grids
-from recallbook_studies.critical import critical_table
 from recallbook_studies.running.archive import load_results
 from recallbook_theory.critical import critical_samples
 
@@ -43,14 +42,3 @@ def row(**sizes: Any) -> dict[str, Any]:
 def predicted(level: float = LEVEL) -> pd.Series:
     """The committed predicted critical N for an accuracy of :data:`COLUMNS`, by :data:`SIZES`."""
     return load_results("critical_sizes").set_index(SIZES)[COLUMNS[level]].rename("critical")
-
-
-def critical(frame: pd.DataFrame) -> pd.DataFrame:
-    """Critical N of every case, interpolated on its grid, with an interval over seeds."""
-    sizes = ["trigger_in_values", "vocab", "dim", "seq_len"]
-    parts = [  # vocabularies have different numbers of seeds
-        critical_table(part, sizes, outcome="accuracy", level=LEVEL)
-        for _, part in frame.groupby("vocab")
-    ]
-    found = pd.concat(parts, ignore_index=True)
-    return found.join(predicted().rename("predicted"), on=SIZES)

@@ -1,78 +1,42 @@
 """Predicted quantiles over draws against simulation, at random settings inside a transition.
 
-Settings are log-uniform over ``RANGES``, with predicted accuracy or lock-on between 0.1 and 0.9:
-``COUNTS`` of them with facts that are equal and that are not, all without the MLP. Each is simulated
-with 60 seeds that are used nowhere else. Had the prediction the law of a draw, a share q of draws
-would lie below its quantile q.
+60 settings with equal facts and 12 with unequal ones, all without the MLP, were drawn log-uniform in
+V (60 to 400), L (3 to 150), d (12 to 150) and N/V (1 to 40), and kept where predicted accuracy or
+lock-on was between 0.1 and 0.9. Each is simulated with 60 seeds that are used nowhere else. Had the
+prediction the law of a draw, a share q of draws would lie below its quantile q.
 
 ``python -m recallbook table quantiles STORE`` makes the rows, ``--export`` writes the table."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
-from recallbook_studies.error_map import QUANTITIES, log_uniform
-from recallbook_studies.running.archive import load_results
-from recallbook_theory.prediction import Prediction, predict
+from recallbook_studies.error_map import QUANTITIES, as_setting
+from recallbook_theory.prediction import predict
 
-load = partial(load_results, "quantiles")  # the committed rows
-RANGES = {
-    "vocab": (60, 400),
-    "seq_len": (3, 150),
-    "dim": (12, 150),
-    "ratio": (1, 40),
-}  # log-uniform, N/V the last
-COUNTS = {"equal": 60, "unequal": 12}
-STREAMS, PLACES = {"equal": 0, "unequal": 2}, {"equal": 0, "unequal": 76}  # of settings, of seeds
-TOKENS = 3 * 10**5  # N L of a simulation at most
+PLACES = {"equal": 0, "unequal": 76}  # of seeds
 SEEDS, FIRST_SEED, TEST_SAMPLES = 60, 6 * 10**8, 4000
 LEVELS = (0.1, 0.5, 0.9)
 # test sequences know an outcome no better: what is nearer to a quantile counts as on it
 NEAR = 0.005
 
 
-def case(key: str) -> tuple[Setting, Prediction]:
-    """The setting of this name and its prediction: the first of its random numbers inside a
-    transition."""
-    kind, index = key.rsplit(" ", 1)
-    rng = np.random.default_rng([21, STREAMS[kind], int(index)])
-    while True:
-        setting = _candidate(kind, rng)
-        if setting.samples * setting.seq_len <= TOKENS:
-            found = predict(setting, warn=False)
-            if 0.1 < found.accuracy < 0.9 or 0.1 < found.lock_on < 0.9:
-                return setting, found
-
-
-def _candidate(kind: str, rng: np.random.Generator) -> Setting:
-    size = {name: log_uniform(rng, *ends) for name, ends in RANGES.items()}
-    chosen: dict[str, Any] = {name: round(size[name]) for name in ("vocab", "dim", "seq_len")}
-    chosen["samples"] = round(size["vocab"] * size["ratio"])
-    chosen["trigger_in_values"] = bool(rng.integers(2))
-    if kind == "unequal":
-        chosen["zipf"] = round(float(rng.uniform(0.3, 1.2)), 2)
-        chosen["loss_weights"] = ("equal", "inverse")[rng.integers(2)]
-    return Setting(**chosen)
-
-
-def row(key: str) -> dict[str, Any]:
-    """A setting, its prediction, and for each outcome the share of simulated draws below each
+def row(key: str, **fields: Any) -> dict[str, Any]:
+    """The prediction for a setting, and for each outcome the share of simulated draws below each
     predicted quantile."""
-    setting, found = case(key)
-    fields = "vocab seq_len dim samples trigger_in_values zipf loss_weights".split()
+    setting = as_setting(fields)
+    found = predict(setting, warn=False)
     kind, index = key.rsplit(" ", 1)
     first = FIRST_SEED + 1000 * (PLACES[kind] + int(index))
     seen = [
         simulate(setting, seed, test_samples=TEST_SAMPLES) for seed in range(first, first + SEEDS)
     ]
-    made: dict[str, Any] = {name: getattr(setting, name) for name in fields}
+    made: dict[str, Any] = {}
     law = [found.quantile(k / 400) for k in range(1, 400)]
     for name in QUANTITIES:
         values = np.array([getattr(outcome, name) for outcome in seen])
@@ -101,7 +65,7 @@ def calibration(frame: pd.DataFrame) -> pd.DataFrame:
     """For each kind and outcome: settings inside its transition, mean share below each quantile,
     standard errors."""
     rows = []
-    for kind in COUNTS:
+    for kind in PLACES:
         for name in QUANTITIES:
             part = frame[frame["key"].str.startswith(kind + " ") & frame[name].between(0.1, 0.9)]
             shares = part[[f"{name}_below{level}" for level in LEVELS]].set_axis(

@@ -16,10 +16,10 @@ from recallbook.training.simulation import simulate
 from recallbook_studies import critical, grids
 from recallbook_studies.ch01.baselines import bag_of_words_accuracy, seen_distribution
 from recallbook_studies.ch02 import associative, retrieval
-from recallbook_studies.ch02.coherence import cosines
+from recallbook_studies.ch02.retrieval import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
-from recallbook_studies.ch09 import capacities, lock_on_sizes, mlp_sizes
+from recallbook_studies.ch09 import capacities
 from recallbook_studies.ch12 import between, ladder
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 from recallbook_theory.prediction import theory_of
@@ -88,7 +88,7 @@ def factor(
 def product_of_sizes(rows: DataFrame) -> float:
     """By what share a function of d times a function of L misses critical N for lock-on at most."""
     table = critical.critical_table(rows, ["seq_len", "dim"])
-    return math.exp(lock_on_sizes.interactions(table).abs().max(axis=None)) - 1
+    return math.exp(grids.interactions(table).abs().max(axis=None)) - 1
 
 
 # Capacity: the largest V with accuracy 0.9
@@ -170,8 +170,9 @@ def perfect_memory(facts: int, dim: int, width: int | None = None) -> Interval:
 
 def below_no_mlp(rows: DataFrame, outcome: str) -> Numbers:
     """For how many activations and widths an outcome is below that without MLP, by whole intervals."""
-    means = mlp_sizes.means(rows, outcome)
-    none = means["activation"] == "none"
+    part = rows.fillna({"width": 0}).astype({"width": int})
+    means = over_seeds(part, ["activation", "width"], outcome, within=(0, 1))
+    none = means["width"] == 0
     return count(means[~none], f"high < {float(means.loc[none, 'low'].iloc[0])}")
 
 
