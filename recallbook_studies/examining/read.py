@@ -6,7 +6,7 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -254,9 +254,11 @@ def _safetensors(file: Path) -> Iterator[tuple[str, Stored]]:
 
 
 def _text(file: Path) -> Iterator[tuple[str, Stored]]:
-    first = next(_lines(file), b"").split()
+    with file.open("rb") as opened:
+        lines = _filled(opened)
+        first, more = next(lines, b"").split(), sum(1 for _ in lines)
     headed = len(first) == 2
-    count, dim = sum(1 for _ in _lines(file)) - headed, len(first) - 1
+    count, dim = more + (not headed), len(first) - 1
     if headed:
         said, dim = map(int, first)
         if said != count:
@@ -265,17 +267,17 @@ def _text(file: Path) -> Iterator[tuple[str, Stored]]:
         raise ValueError("a line is a word and its numbers, with spaces and no commas between")
 
     def read(rows: slice) -> Any:
-        chosen = islice(_lines(file), rows.start + headed, rows.stop + headed)
-        lines = (line.decode("latin-1") for line in chosen)
-        return np.loadtxt(lines, usecols=range(-dim, 0), comments=None, ndmin=2)
+        with file.open("rb") as opened:  # and closed, where NumPy complains, too
+            chosen = islice(_filled(opened), rows.start + headed, rows.stop + headed)
+            lines = (line.decode("latin-1") for line in chosen)
+            return np.loadtxt(lines, usecols=range(-dim, 0), comments=None, ndmin=2)
 
     yield file.name, Stored(file, "float64", (count, dim), read)
 
 
-def _lines(file: Path) -> Iterator[bytes]:
-    """Go through the lines of a text that are not blank: what is counted is what is read."""
-    with file.open("rb") as opened:
-        yield from (line for line in opened if not line.isspace())
+def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Go through the lines that are not blank: what is counted is what is read."""
+    return (line for line in lines if not line.isspace())
 
 
 READERS = {".npy": _npy, ".npz": _npz, ".safetensors": _safetensors, ".txt": _text, ".vec": _text}
