@@ -135,3 +135,9 @@ def test_every_token_keeps_its_trigger(orthogonal):
     problem, z, u, t = orthogonal
     value = u[1:].T @ z[1:] + torch.outer(u[0], t) / 2 + torch.outer(u[1], z[0]) / 4
     assert by_hand(problem, value, t) == rb.Outcome(1.0, 1.0, 1.0)
+
+
+def test_a_simulation_takes_as_many_fresh_sequences_as_it_is_asked_for():
+    problem = rb.draw(sized(12, 6, 8, 60), seed=4)
+    expected = rb.evaluate(problem, rb.three_steps(problem), 7)
+    assert rb.simulate(problem.setting, seed=4, test_samples=7) == expected
