@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from randomised import random_setting
-from sized import marked
+from sized import marked, sized
 
 import recallbook as rb
 from recallbook.model import ties
