@@ -52,6 +52,13 @@ def test_unequal_facts_take_the_quantiles_of_their_draws(monkeypatch):
 # The committed comparison
 
 
+def test_ties_are_split_as_predicted():
+    law = np.repeat([0.2, 0.6, 1.0], 100)
+    assert quantiles.share_below(law, 0.6, law, 0.5) == pytest.approx(0.5)
+    drawn = np.array([0.2, 0.2, 0.6, 1.0])
+    assert quantiles.share_below(drawn, 0.6, law, 0.5) == pytest.approx(0.5 + 0.25 / 2)
+
+
 @pytest.mark.parametrize(("kind", "tolerance"), [("equal", 0.03), ("unequal", 0.1)])
 def test_shares_below_predicted_quantiles(kind, tolerance):
     """Standard errors: 0.005 to 0.015 with equal facts, to 0.044 else. Catches laws too wide or
