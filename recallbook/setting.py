@@ -33,6 +33,7 @@ LATER = {
     "balanced": False,
     "loss_weights": "equal",
     "output_bias": "none",
+    "centred": False,
 }
 
 
@@ -75,7 +76,7 @@ CHECKS: dict[str, Callable[[str, Any], object]] = {
     **dict.fromkeys(("seq_len", "dim", "samples"), check_size),
     "width": partial(check_optional, check_size),
     "activation": check_activation,
-    **dict.fromkeys(("trigger_in_values", "balanced"), check_flag),
+    **dict.fromkeys(("trigger_in_values", "balanced", "centred"), check_flag),
     "zipf": check_exponent,
     "other_zipf": partial(check_optional, check_exponent),
     "loss_weights": partial(check_choice, choices=LOSS_WEIGHTS),
@@ -133,6 +134,9 @@ class Setting:
         ones, so no bias, if batches are ``balanced`` or the loss is weighted. ``"trained"``: what
         training $b$ alone ends in, the log of label $k$'s share of the batch (of its weight, with
         ``loss_weights="inverse"``); $-\infty$ for a label that the batch lacks.
+    centred : bool
+        Whether token embeddings lose their mean, weighted as unmarked tokens occur; the caller's
+        own tokens, too. The trigger and the outputs stay as they are.
 
     Notes
     -----
@@ -158,6 +162,7 @@ class Setting:
     balanced: bool = False
     loss_weights: str = "equal"
     output_bias: str = "none"
+    centred: bool = False
 
     def __post_init__(self) -> None:
         for name, check in CHECKS.items():

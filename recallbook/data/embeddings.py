@@ -18,8 +18,9 @@ from recallbook.arguments import (
 )
 from recallbook.data.streams import gaussian_table
 from recallbook.embedding_laws import Table
-from recallbook.setting import Setting
+from recallbook.setting import Setting, other_frequencies
 
+OwnTables = dict[str, Float64[np.ndarray, "..."]]
 # seed, role, rows and columns of a standard normal table
 TableSource = Callable[[int, str, int, int], Table]
 
@@ -33,20 +34,27 @@ class Embeddings(NamedTuple):
     query: Float64[np.ndarray, " d"]
 
 
-def draw_embeddings(setting: Setting, seed: int, table: TableSource = gaussian_table) -> Embeddings:
-    r"""Draw $Z$, $U$, $t$ and $z_{\rm EOS}$ from the law that ``setting.embeddings`` names.
+def draw_embeddings(
+    setting: Setting,
+    seed: int,
+    table: TableSource = gaussian_table,
+    own: OwnTables | None = None,
+) -> Embeddings:
+    r"""Draw $Z$, $U$, $t$ and $z_{\rm EOS}$ from the law that ``setting.embeddings`` names, put
+    the caller's ``own`` in their places, and centre $Z$ if the setting says so.
 
     All four share their axes, the coordinates."""
     vocab = setting.vocab
     rows = {"input_embeddings": vocab, "output_embeddings": vocab, "trigger": 1, "query": 1}
     normal = [table(seed, role, count, setting.dim) for role, count in rows.items()]
     tokens, labels, trigger, query = setting.law.draw(normal, partial(table, seed))
-    return Embeddings(tokens, labels, trigger[0], query[0])
+    drawn = Embeddings(tokens, labels, trigger[0], query[0])._replace(**(own or {}))
+    if not setting.centred:
+        return drawn
+    return drawn._replace(input=drawn.input - other_frequencies(setting) @ drawn.input)
 
 
 # The caller's own
-
-OwnTables = dict[str, Float64[np.ndarray, "..."]]
 
 
 def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setting) -> OwnTables:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from recallbook.arguments import (
     Device,
+    check_choice,
     check_device,
     check_drawn,
     check_dtype,
@@ -137,14 +138,26 @@ class Problem:
         }
         return replace(self, **moved)
 
+    def with_batch(self, sequences: Sequences) -> Problem:
+        """The same facts and embeddings, with these training sequences."""
+        allowed = f"Sequences of {self.setting.seq_len} tokens, as problem.fresh draws them"
+        if not isinstance(sequences, Sequences):
+            raise not_allowed("sequences", sequences, allowed)
+        count, length = sequences.tokens.shape
+        if length != self.setting.seq_len:
+            raise not_allowed("sequences", f"of {length} tokens", allowed)
+        setting = replace(self.setting, samples=count)
+        return replace(self, setting=setting, **sequences._asdict())
+
     def fresh(
         self, count: int, seed: int | None = None, *, role: str = "test", block: int = 0
     ) -> Sequences:
-        """``count`` new sequences about the same facts, independent of the training batch.
+        """Draw ``count`` new sequences about the same facts, independent of the training batch.
 
-        ``seed=None`` is the problem's own seed: test streams differ from training streams at any
-        seed."""
-        count = check_size("count", count)
+        ``seed=None`` is the problem's own seed. ``role`` is ``"test"``, or ``"batch"`` for more to
+        train on (balanced if the setting is); each has streams of its own, and so has each
+        ``block`` of a role."""
+        count, role = check_size("count", count), check_choice("role", role, ("test", "batch"))
         seed = self.seed if seed is None else check_seed("seed", seed)
         require_memory(sequences_needs(self.setting, count, "count"), "the sequences")
         permutation = self.permutation.cpu().numpy()
@@ -219,7 +232,7 @@ def draw(
     # sorting uniform numbers gives a uniform permutation by a rule that no library version changes
     permutation = np.argsort(stream(seed, "permutation").random(setting.vocab), kind="stable")
     sequences = _sample(setting, setting.samples, permutation, seed)
-    embedded = draw_embeddings(setting, seed)._replace(**own)
+    embedded = draw_embeddings(setting, seed, own=own)
     weights = None
     if setting.width is not None:
         table = gaussian_table(seed, "mlp_weights", setting.width, setting.dim)

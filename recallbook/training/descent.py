@@ -16,7 +16,7 @@ from recallbook.arguments import (
     check_value_steps,
     not_allowed,
 )
-from recallbook.data.task import Problem, check_problem
+from recallbook.data.task import Problem, Sequences, check_problem
 from recallbook.memory_needs import require_memory, weight_needs
 from recallbook.model.transformer import Weights
 from recallbook.training import early_phase
@@ -42,6 +42,7 @@ def three_steps(
     *,
     value_steps: int = 1,
     rate: float | None = None,
+    second_batch: Sequences | None = None,
     chunk: int | None = None,
     dtype: torch.dtype | None = None,
     device: Device | None = None,
@@ -67,6 +68,8 @@ def three_steps(
     rate : float or None
         $\eta/V$ of these value steps, the logit that one writes; needed for more than one. With one
         it changes nothing: $W_V^{(2)}$ is given per unit rate.
+    second_batch : Sequences or None
+        What step 2 reads in place of the batch, such as ``problem.fresh(N, role="batch")``.
     chunk : int or None
         Sequences at a time; any value gives the same result up to rounding.
     dtype, device
@@ -76,7 +79,7 @@ def three_steps(
     ------
     ValueError
         If more value steps lack a rate, or meet finite ``eta`` and ``gamma``, loss weights or an
-        output bias.
+        output bias; if a second batch meets these two.
     ArithmeticError
         If weights overflow: the rates, or the caller's embeddings, are too large.
 
@@ -89,13 +92,14 @@ def three_steps(
     value_steps, rate = check_value_steps(value_steps, rate, eta)
     check_optional(check_size, "chunk", chunk)
     problem = check_problem(problem, dtype, device)
-    if value_steps > 1 and not problem.setting.plain_steps:
-        allowed = "without loss weights and output bias where there are more value steps"
+    if (value_steps > 1 or second_batch is not None) and not problem.setting.plain_steps:
+        allowed = "without loss weights and output bias where there are more value steps or batches"
         raise not_allowed("setting", problem.setting, allowed)
+    second = problem if second_batch is None else problem.with_batch(second_batch)
     require_memory(weight_needs(problem.setting), "three steps")
     value = early_phase.value_step(problem, chunk)  # exact at zero, so both cases start with it
     if eta is None or gamma is None:
-        key_query = torch.outer(early_phase.key_query_step(problem, value, chunk), problem.query)
+        key_query = torch.outer(early_phase.key_query_step(second, value, chunk), problem.query)
         require_finite(value, key_query)
         attention_vector = key_query @ problem.query
         if rate is None or value_steps == 1:
@@ -106,9 +110,10 @@ def three_steps(
         require_finite(value2)
         return Weights(value, key_query, value2, None, None)
     value1 = eta * value
-    descent = partial(descent_directions, problem, problem.sequences, value1, chunk=chunk)
-    key_query = gamma * descent(torch.zeros_like(problem.query), wrt=("key_query",)).key_query
-    step3 = descent(key_query @ problem.query, wrt=("value",))
+    descent, uniform = partial(descent_directions, chunk=chunk), torch.zeros_like(problem.query)
+    step2 = descent(second, second.sequences, value1, uniform, wrt=("key_query",))
+    key_query = gamma * step2.key_query
+    step3 = descent(problem, problem.sequences, value1, key_query @ problem.query, wrt=("value",))
     value2 = value1 + gamma * step3.value
     require_finite(value1, key_query, value2)
     return Weights(value1, key_query, value2, eta, gamma)

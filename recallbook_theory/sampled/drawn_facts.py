@@ -34,7 +34,7 @@ def drawn_facts(setting: Setting, draw: int, own: OwnTables) -> DrawnFacts:
     """Draw of this number, which fact has which label included; tables are the same for all
     ``samples``, or given."""
     seed = FIRST_SEED + draw
-    tables = draw_embeddings(setting, seed, _table)._replace(**own)
+    tables = draw_embeddings(setting, seed, _table, own)
     rng = np.random.default_rng(seed)
     labels = tables.output[rng.permutation(setting.vocab)]
     frequencies = fact_frequencies(setting)
