@@ -67,6 +67,7 @@ def settings(draw, **fixed) -> rb.Setting:
         "balanced": draw(st.booleans()),
         "loss_weights": draw(st.sampled_from(LOSS_WEIGHTS)),
         "output_bias": draw(st.sampled_from(OUTPUT_BIASES)),
+        "centred": draw(st.booleans()),
     }
     return rb.Setting(**{**chosen, **fixed})
 
@@ -77,6 +78,7 @@ EQUAL = {
     "balanced": False,
     "loss_weights": "equal",
     "output_bias": "none",
+    "centred": False,
 }
 
 

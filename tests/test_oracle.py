@@ -1,5 +1,7 @@
 """Closed forms against autograd, finite differences, limits and invariances, in float64."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -44,6 +46,39 @@ def test_three_steps_match_autograd(setting, seed, rates):
         return  # zero but for rounding, as where two facts cancel: rounding answers
     ours, theirs = rb.evaluate(problem, ours, 300), rb.evaluate(problem, theirs, 300)
     assert ours.recall == theirs.recall and abs(ours.accuracy - theirs.accuracy) <= 1 / 300
+
+
+@thorough
+@given(
+    settings(loss_weights="equal", output_bias="none"), st.integers(0, 99), st.integers(1, 40)
+)
+def test_step_two_alone_reads_a_second_batch(setting, seed, count):
+    problem = rb.draw(setting, seed)
+    second = problem.fresh(count, role="batch")
+    for eta, gamma in RATES[:2]:
+        ours = rb.three_steps(problem, eta, gamma, second_batch=second)
+        model = rb.RecallTransformer(problem)
+        model.value.data.copy_(ours.value1)
+        loss = plain_loss(problem, model(second.tokens, second.positions), second.labels)
+        slope = torch.autograd.grad(loss, model.key_query)[0]
+        assert torch.allclose(ours.key_query, -gamma * slope, rtol=1e-9, atol=1e-12 * gamma * eta)
+        model.key_query.data.copy_(ours.key_query)
+        loss = plain_loss(problem, model(problem.tokens, problem.positions), problem.labels)
+        slope = torch.autograd.grad(loss, model.value)[0]
+        assert torch.allclose(ours.value2, ours.value1 - gamma * slope, rtol=1e-9, atol=1e-12)
+    limit = rb.three_steps(problem, second_batch=second)
+    ours = rb.three_steps(problem, 1e-6, 1.0, second_batch=second)
+    assert torch.allclose(ours.key_query / 1e-6, limit.key_query, rtol=1e-4, atol=1e-7)
+
+
+def test_a_second_batch_is_refused_where_it_has_no_meaning():
+    problem = rb.draw(sized(6, 4, 5, 9), seed=0)
+    for wrong in (None, problem.tokens, rb.draw(sized(6, 3, 5, 9), seed=0).sequences):
+        with pytest.raises(ValueError, match=r"sequences=.* is not allowed: Sequences of 4 tokens"):
+            problem.with_batch(wrong)
+    weighted = rb.draw(replace(problem.setting, loss_weights="inverse"), seed=0)
+    with pytest.raises(ValueError, match="setting="):
+        rb.three_steps(weighted, second_batch=problem.sequences)
 
 
 def without_bias(problem):

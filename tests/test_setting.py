@@ -33,7 +33,7 @@ def breaks(x):
 FIELDS = {
     **dict.fromkeys((*GOOD, "width"), NOT_SIZES),
     **dict.fromkeys(("zipf", "other_zipf"), NOT_EXPONENTS),
-    **dict.fromkeys(("trigger_in_values", "balanced"), NOT_FLAGS),
+    **dict.fromkeys(("trigger_in_values", "balanced", "centred"), NOT_FLAGS),
     **dict.fromkeys(("embeddings", "loss_weights", "output_bias"), NOT_CHOICES),
     "activation": [
         *("ReLU", "", None, 3, torch.sum, lambda x: 1.0, lambda x: x[:1], breaks),
@@ -49,6 +49,7 @@ ARGUMENTS = {
     **dict.fromkeys(("test_samples", "steps", "count", "chunk", "batch"), NOT_SIZES),
     **dict.fromkeys(("eta", "gamma"), NOT_RATES),
     **dict.fromkeys(("problem", "weights", "model"), NO_OBJECTS),
+    "role": ["third", None, 1],
     "setting": [None, 3, "x", torch.ones(2)],
     "seed": [-1, 1.5, "0", None, True, np.False_, NAN, [0]],
     "dtype": [torch.float16, torch.int64, "float64", float, np.float64, 64],
@@ -63,6 +64,7 @@ UNEQUAL = {
     "balanced": True,
     "loss_weights": "inverse",
     "output_bias": "trained",
+    "centred": True,
 }
 LARGE = rb.Setting(vocab=2**14, seq_len=4, dim=2**16, samples=1)
 
@@ -167,7 +169,7 @@ def test_fields_have_one_form():
     )
     assert rb.Setting(**GOOD, other_zipf=0) == plain == rb.Setting(**GOOD, width=None)
     assert steep.other_zipf is None and rb.Setting(**GOOD, zipf=1, other_zipf=0).other_zipf == 0.0
-    for flag in ("trigger_in_values", "balanced"):
+    for flag in ("trigger_in_values", "balanced", "centred"):
         assert getattr(rb.Setting(**GOOD, **{flag: np.True_}), flag) is True
     assert rb.Setting(**GOOD, width=4, activation=torch.sin).phi is torch.sin
     assert rb.Setting(**{**GOOD, "vocab": 2}).vocab == 2 and hash(plain) == hash(rb.Setting(**GOOD))
@@ -179,7 +181,8 @@ def test_fields_have_one_form():
 def test_what_holds_for_equal_facts_alone_refuses_others(field, value):
     setting = rb.Setting(**GOOD, **{field: value})
     problem = rb.draw(setting, seed=0)
-    frequent, plain = field in ("zipf", "other_zipf"), field in ("zipf", "other_zipf", "balanced")
+    frequent = field in ("zipf", "other_zipf")
+    plain = field not in ("loss_weights", "output_bias")
     assert not setting.equal_facts and setting.plain_steps == plain
     refused = [
         (rb.decode, "whitened"),

@@ -30,8 +30,8 @@ LAWS = [
 ]
 
 
-def powers(exponent: float) -> np.ndarray:
-    weights = np.array([1 / (v + 1) ** exponent for v in range(7)])
+def powers(exponent: float, vocab: int = 7) -> np.ndarray:
+    weights = np.array([1 / (v + 1) ** exponent for v in range(vocab)])
     return weights / weights.sum()
 
 
@@ -73,6 +73,22 @@ def test_a_smaller_sample_is_a_prefix_whatever_the_law(law):
         for a, b in zip(some, more, strict=True):
             assert torch.equal(a, b[:17])
     assert torch.equal(large.permutation, small.permutation)
+
+
+@pytest.mark.parametrize("law", [{}, {"zipf": 1.0}, {"other_zipf": 2.0}], ids=str)
+def test_centred_tokens_lose_their_mean_as_they_occur(law):
+    setting = rb.Setting(vocab=9, seq_len=3, dim=4, samples=5, **law)
+    chances = powers(law.get("other_zipf", law.get("zipf", 0.0)), 9)
+    own = {"input": np.arange(36.0).reshape(9, 4) ** 1.5}
+    for given in ({}, own):
+        plain, centred = (
+            rb.draw(replace(setting, centred=flag), 3, embeddings=given) for flag in (False, True)
+        )
+        z = plain.input_embeddings
+        mean = torch.from_numpy(chances) @ z
+        assert torch.allclose(centred.input_embeddings, z - mean) and float(mean.abs().max()) > 0.1
+        for name in ("output_embeddings", "trigger", "query", "tokens"):
+            assert torch.equal(getattr(plain, name), getattr(centred, name))
 
 
 def test_balanced_runs_are_in_random_order():

@@ -33,7 +33,7 @@ PREDICT = """\
     formula and derived), wanted, critical_samples and capacity. What does not exist is null: quantiles with an MLP,
     and where facts are equal without --search.
 
-    Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias) or embeddings
+    Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --centred, --loss-weights, --output-bias) or embeddings
     have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
     then found only with --search (a minute or two at V = 256); capacity, which is for equal facts alone, is null."""
 KEYS = """setting accuracy lock_on recall quantiles expected_error doubts binds ledger wanted critical_samples
@@ -158,6 +158,7 @@ FIELDS = {
     "zipf": "frequencies of tokens fall as rank to the power of minus this (default: 0)",
     "other_zipf": "the same of tokens without the mark (default: as --zipf)",
     "balanced": "training batches show every fact equally often",
+    "centred": "token embeddings lose their mean",
     "loss_weights": f"{', '.join(LOSS_WEIGHTS)} (default: the first)",
     "output_bias": f"{', '.join(OUTPUT_BIASES)} (default: the first)",
 }
