@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Union
@@ -127,18 +127,28 @@ def check_rates(eta: Any, gamma: Any) -> tuple[float, float] | tuple[None, None]
     return check_rate("eta", eta, allowed), check_rate("gamma", gamma, allowed)
 
 
-def check_value_steps(steps: Any, rate: Any, eta: float | None) -> tuple[int, float | None]:
-    """The number of value steps and their rate: more than one need it, finite rates refuse both."""
-    steps, rate = check_size("value_steps", steps), check_optional(check_rate, "rate", rate)
+def check_schedule(field: str, value: Any, steps: int) -> tuple[float, ...]:
+    """A rate for each of so many steps: a number is that of every step."""
+    allowed = "a finite number above 0, the logit that one step writes, or one for each step"
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        return (check_rate(field, value, allowed),) * steps
+    if len(value) != steps:
+        raise not_allowed(
+            field, f"of {len(value)} rates", f"one rate, or one for each of {steps} steps"
+        )
+    return tuple(check_rate(f"{field}[{i}]", rate) for i, rate in enumerate(value))
+
+
+def check_value_steps(
+    steps: Any, rate: Any, eta: float | None
+) -> tuple[int, tuple[float, ...] | None]:
+    """The number of value steps and their rates: more than one need them, finite rates refuse both."""
+    steps = check_size("value_steps", steps)
     if eta is not None and (steps > 1 or rate is not None):
         field, value = ("value_steps", steps) if steps > 1 else ("rate", rate)
         raise not_allowed(field, value, "left out beside finite eta and gamma")
-    if steps > 1 and rate is None:
-        allowed = (
-            "a finite number above 0, the logit that one step writes, with several value steps"
-        )
-        raise not_allowed("rate", rate, allowed)
-    return steps, rate
+    return steps, None if rate is None and steps == 1 else check_schedule("rate", rate, steps)
 
 
 def check_dtype(field: str, value: object) -> torch.dtype:

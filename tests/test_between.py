@@ -13,7 +13,7 @@ SMALL = {"vocab": 40, "seq_len": 6, "dim": 20, "samples": 300}
 WALL = rb.Setting(vocab=128, seq_len=1, dim=34, samples=10**5)  # d² = 1.9 V ln V
 
 
-def plain_steps(problem, attention_vector, steps, rate):
+def plain_steps(problem, attention_vector, rates):
     """The steps sequence by sequence, and how many positions the most undecided one attends to."""
     setting, count = problem.setting, problem.setting.samples
     keys = problem.input_embeddings[problem.tokens]
@@ -26,8 +26,8 @@ def plain_steps(problem, attention_vector, steps, rate):
     if setting.width is not None:
         located = setting.phi(located @ problem.mlp_weights.T) / setting.width**0.5
     value, asked = 0, torch.nn.functional.one_hot(problem.labels, setting.vocab)
-    for _ in range(steps):
-        logits = 0 * asked + (located @ value.T @ problem.output_embeddings.T if _ else 0.0)
+    for step, rate in enumerate(rates):
+        logits = 0 * asked + (located @ value.T @ problem.output_embeddings.T if step else 0.0)
         residuals = asked - torch.softmax(logits.double(), dim=1)
         move = (residuals @ problem.output_embeddings).T @ located
         value = value + rate * setting.vocab / count * move
@@ -42,9 +42,15 @@ def plain_steps(problem, attention_vector, steps, rate):
 )
 def test_value_steps_are_those_written_out(other):
     problem = rb.draw(rb.Setting(**{**SMALL, **other}), 0)
-    found = rb.three_steps(problem, value_steps=4, rate=2.0, chunk=7)
-    wanted, attended = plain_steps(problem, found.key_query @ problem.query, 4, 2.0)
-    torch.testing.assert_close(found.value2, wanted)
+    for rates in ((2.0,) * 4, (3.0, 2.0, 1.0, 0.5)):
+        found = rb.three_steps(problem, value_steps=4, rate=rates, chunk=7)
+        wanted, attended = plain_steps(problem, found.key_query @ problem.query, rates)
+        torch.testing.assert_close(found.value2, wanted)
+    constant = rb.three_steps(problem, value_steps=4, rate=2.0)
+    every = rb.three_steps(problem, value_steps=4, rate=np.full(4, 2.0))
+    assert torch.equal(constant.value2, every.value2) and not torch.equal(
+        every.value2, found.value2
+    )
     assert attended > 1 or "seq_len" not in other  # a sequence with its token twice
 
 
@@ -60,6 +66,8 @@ def test_one_value_step_is_what_it_was():
         (lambda s: rb.simulate(s, 0, value_steps=2), "rate=None"),
         (lambda s: rb.simulate(s, 0, value_steps=2, rate=1.0, eta=1.0, gamma=1.0), "value_steps=2"),
         (lambda s: rb.simulate(s, 0, rate=1.0, eta=1.0, gamma=1.0), "rate=1.0"),
+        (lambda s: rb.simulate(s, 0, value_steps=2, rate=[1.0]), "rate='of 1 rates'"),
+        (lambda s: rb.simulate(s, 0, value_steps=2, rate=[1.0, 0]), r"rate\[1\]=0"),
         (lambda s: rb.predict(s, value_steps=0), "value_steps=0"),
         (lambda s: rb.predict(s, value_steps=2, rate=-1.0), "rate=-1.0"),
         (lambda s: rb.predict(s, value_steps=2, without=["coverage"]), "without='coverage'"),

@@ -49,9 +49,7 @@ def test_three_steps_match_autograd(setting, seed, rates):
 
 
 @thorough
-@given(
-    settings(loss_weights="equal", output_bias="none"), st.integers(0, 99), st.integers(1, 40)
-)
+@given(settings(loss_weights="equal", output_bias="none"), st.integers(0, 99), st.integers(1, 40))
 def test_step_two_alone_reads_a_second_batch(setting, seed, count):
     problem = rb.draw(setting, seed)
     second = problem.fresh(count, role="batch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -41,7 +42,7 @@ def three_steps(
     gamma: float | None = None,
     *,
     value_steps: int = 1,
-    rate: float | None = None,
+    rate: float | Sequence[float] | None = None,
     second_batch: Sequences | None = None,
     chunk: int | None = None,
     dtype: torch.dtype | None = None,
@@ -65,9 +66,10 @@ def three_steps(
         Value steps once attention is found, step 3 included. More than one are taken in the
         early-phase limit of steps 1 and 2, at ``rate`` from zero, with hard attention as step 2
         left it.
-    rate : float or None
-        $\eta/V$ of these value steps, the logit that one writes; needed for more than one. With one
-        it changes nothing: $W_V^{(2)}$ is given per unit rate.
+    rate : float, sequence of float, or None
+        $\eta/V$ of these value steps, the logit that one writes, or one for each step, such as a
+        rate that falls; needed for more than one. With one it changes nothing: $W_V^{(2)}$ is given
+        per unit rate.
     second_batch : Sequences or None
         What step 2 reads in place of the batch, such as ``problem.fresh(N, role="batch")``.
     chunk : int or None
@@ -89,7 +91,7 @@ def three_steps(
     per unit rate is ours. :func:`recallbook.training.reference.three_steps` is the same by autograd.
     """
     eta, gamma = check_rates(eta, gamma)
-    value_steps, rate = check_value_steps(value_steps, rate, eta)
+    value_steps, rates = check_value_steps(value_steps, rate, eta)
     check_optional(check_size, "chunk", chunk)
     problem = check_problem(problem, dtype, device)
     if (value_steps > 1 or second_batch is not None) and not problem.setting.plain_steps:
@@ -102,11 +104,11 @@ def three_steps(
         key_query = torch.outer(early_phase.key_query_step(second, value, chunk), problem.query)
         require_finite(value, key_query)
         attention_vector = key_query @ problem.query
-        if rate is None or value_steps == 1:
+        if rates is None or value_steps == 1:
             value2 = early_phase.located_value_step(problem, attention_vector, chunk)
         else:
             steps = early_phase.located_value_steps
-            value2 = steps(problem, attention_vector, value_steps, rate, chunk=chunk)
+            value2 = steps(problem, attention_vector, rates, chunk=chunk)
         require_finite(value2)
         return Weights(value, key_query, value2, None, None)
     value1 = eta * value

@@ -7,7 +7,7 @@ elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import torch
 from jaxtyping import Float, Int
@@ -144,20 +144,19 @@ def located_value_step(
 def located_value_steps(
     problem: Problem,
     attention_vector: Float[Tensor, " d"],
-    steps: int,
-    rate: float,
+    rates: Iterable[float],
     *,
     chunk: int | None = None,
 ) -> Float[Tensor, "d m"]:
-    r"""Take value steps from zero under the hard attention of :func:`located_value_step`, ``(d, d)``
-    or ``(d, m)``, each at its own predictions: $W\leftarrow W+\text{rate}\,\frac VN\sum_i
-    U^\top(\mathbf 1_{y_i}-p_i)\,g(h_i)^\top$."""
+    r"""Take a value step at each of these rates, from zero under the hard attention of
+    :func:`located_value_step`, ``(d, d)`` or ``(d, m)``, each at its own predictions:
+    $W\leftarrow W+\text{rate}\,\frac VN\sum_iU^\top(\mathbf 1_{y_i}-p_i)\,g(h_i)^\top$."""
     vocab, samples = problem.setting.vocab, problem.setting.samples
     first = located_value_step(problem, attention_vector, chunk)
     located, counts = _located_counts(problem, attention_vector, chunk)
     u, value = centred_labels(problem), torch.zeros_like(first)
     rows = chunk_rows(problem, chunk, vocab)
-    for _ in range(steps):
+    for rate in rates:
         direction = first.clone()
         for vectors, shown in zip(
             torch.split(located, rows), torch.split(counts, rows), strict=True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ def simulate(
     eta: float | None = None,
     gamma: float | None = None,
     value_steps: int = 1,
-    rate: float | None = None,
+    rate: float | Sequence[float] | None = None,
     test_samples: int = 20000,
     dtype: torch.dtype = torch.float64,
     device: Device = "cpu",

@@ -2,7 +2,8 @@ r"""The ladder's committed runs, trained again from their own columns; the rates
 critical N and its exponents, rung by rung.
 
 ``survives`` has every rung at every shape and number of sequences, and at the base after three
-numbers of steps; beside it tokens by Zipf's law, and three rungs at a large shape.
+numbers of steps; beside it tokens by Zipf's law. ``survives_long`` has the two matrices at lengths
+for which three steps need many sequences, at every rate, decay and number of steps that was tried.
 ``survives_tuning`` is the search for their learning rates and weight decays, on seeds used nowhere
 else: at the base every pair of a grid, elsewhere the pair of a coarser search (``COARSE``) and its
 neighbours.
@@ -31,7 +32,6 @@ from recallbook_studies.running.archive import load_results
 
 # through which one size at a time is varied
 BASE: dict[str, Any] = {"vocab": 64, "seq_len": 8, "dim": 32}
-LARGE = {"vocab": 512, "seq_len": 32, "dim": 128}  # beyond the toy
 BUDGETS = (400, 1600, 6400)  # steps
 SEEDS = range(10)
 # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
