@@ -19,7 +19,7 @@ from recallbook_studies.ch11 import breaking, rare_facts as rare
 from recallbook_theory.sampled import unequal_terms as symbolic
 from recallbook_theory.sampled.attention_vector import AttentionVector
 from recallbook_theory.sampled.drawn_facts import drawn_facts
-from recallbook_theory.sampled.unequal import label_choice
+from recallbook_theory.sampled.theory import label_choice
 from recallbook_theory.symbolic import lock_terms
 from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, power, q, tau, trace
 from recallbook_theory.values import effective_dim, sizes
