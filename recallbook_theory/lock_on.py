@@ -82,14 +82,14 @@ class ScoreLaws(NamedTuple):
 def values(setting: Setting, shared: Values | None = None) -> Values:
     """Values of all symbols of step 2 at every point, or where tokens share ``shared``, a value for
     each of T, Q, M."""
-    found = {**sizes(setting), **(shared_by_tokens(setting) if shared is None else shared)}
+    known = {**sizes(setting), **(shared_by_tokens(setting) if shared is None else shared)}
     if setting.width is None:
-        return found
+        return known
     tau = int(setting.trigger_in_values)
     features = near_zero(
         setting.activation, setting.seq_len, setting.vocab, dim=effective_dim(setting), tau=tau
     )
-    return {**found, symbolic.epsilon: 1 / setting.width, **features}
+    return {**known, symbolic.epsilon: 1 / setting.width, **features}
 
 
 def leading_terms(setting: Setting, without: tuple[str, ...] = ()) -> Leading:
@@ -165,10 +165,11 @@ def lock(setting: Setting, without: tuple[str, ...] = (), nodes: Array = NODES) 
     # for L - 1: only distinct tokens compete, and a sequence repeats some
     others = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
     law = StandardLaw(scores.skew, setting.dim if setting.law.geometry == "spherical" else None)
-    xi, drawn = law.quantile(normal("own")), law.quantile(nodes, column=True)
-    decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(xi)) * ndtr(xi - r)
-    token = np.exp(others * law.log_below(xi + r))
-    draw = np.exp(others * law.log_below(drawn + r[:, None], column=True))
+    at_nodes = law._replace(skew=scores.skew[:, None])
+    own = law.quantile(normal("own"))
+    decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(own)) * ndtr(own - r)
+    token = np.exp(others * law.log_below(own + r))
+    draw = np.exp(others * at_nodes.log_below(at_nodes.quantile(nodes) + r[:, None]))
     return Lock(token, draw, decoys)
 
 
@@ -183,24 +184,25 @@ class StandardLaw(NamedTuple):
     skew: Array
     sphere: int | None
 
-    def quantile(self, xi: Array, column: bool = False) -> Array:
+    def quantile(self, xi: Array) -> Array:
         """Quantiles at the levels that a standard normal variable has at ``xi``."""
         if self.sphere is not None:
             half = coordinate_shape(self.sphere)
             return np.asarray(math.sqrt(self.sphere) * (2 * betaincinv(half, half, ndtr(xi)) - 1))
-        s = self._s(column)
+        s = self.scale
         return np.asarray(((1 - s + np.sqrt(s) * xi) ** 3 - 1) / (3 * np.sqrt(s)))
 
-    def log_below(self, score: Array, column: bool = False) -> Array:
+    def log_below(self, score: Array) -> Array:
         """Log probability of being less."""
         if self.sphere is not None:
             half = coordinate_shape(self.sphere)
             beyond = betainc(half, half, np.clip((1 - score / math.sqrt(self.sphere)) / 2, 0, 1))
             return np.asarray(np.log1p(-np.minimum(beyond, 1 - 1e-16)))
-        s = self._s(column)
+        s = self.scale
         xi = (np.cbrt(np.maximum(1 + 3 * np.sqrt(s) * score, 0)) - 1 + s) / np.sqrt(s)
         return np.asarray(log_ndtr(np.minimum(xi, CERTAIN)))
 
-    def _s(self, column: bool) -> Array:
-        s = np.maximum(self.skew, SMALL_SKEW) ** 2 / 36
-        return s[:, None] if column else s
+    @property
+    def scale(self) -> Array:
+        """s of each point."""
+        return np.asarray(np.maximum(self.skew, SMALL_SKEW) ** 2 / 36)
