@@ -84,7 +84,7 @@ def pull_parts(sizes: Values) -> Array:
     lengths = np.cumprod([1, *(1 + 2 * j / dim for j in range(4))])  # E T^k
     total = np.zeros(5)
     for quantity, weight in (("square", 1.0), ("scatter", 2 * vocab / (vocab - 1))):
-        powers, coefficients = moments.arrays(quantity, None, True)
+        powers, coefficients = moments.arrays(quantity, odd=True)
         values = coefficients * flag ** powers[:, 5] * lengths[powers[:, 4].astype(int)]
         values *= np.exp(-powers[:, 1:4] @ np.log([length, vocab, dim]))
         total += weight * np.bincount(powers[:, 0].astype(int), values, minlength=5)
