@@ -144,8 +144,8 @@ def capacity(
     528
     """
     warn = check_flag("warn", warn)
-    at = _settings("vocab", {"samples": samples, "seq_len": seq_len, "dim": dim, **setting})
-    smallest = at(2 if vocab is None else vocab)
+    setting_of = _settings("vocab", {"samples": samples, "seq_len": seq_len, "dim": dim, **setting})
+    smallest = setting_of(2 if vocab is None else vocab)
     if theory_of(smallest).sampled:
         allowed = "one with equal facts and no structure of embeddings: others would take hours"
         raise not_allowed("setting", smallest, allowed)
@@ -163,7 +163,7 @@ def capacity(
 
     def reached(vocab: int) -> bool:
         fits = smallest.law.least_dim(vocab) <= smallest.dim
-        return fits and _reached(theory, at(vocab), without, accuracy)
+        return fits and _reached(theory, setting_of(vocab), without, accuracy)
 
     covered = min(2 * smallest.samples / -math.log1p(-accuracy) + 2, LARGEST_SIZE)
     if theory.sampled:
@@ -181,7 +181,7 @@ def capacity(
         tolerance=_tolerance(theory),
     ).low
     if warn:
-        warn_of(theory, at(most), theory.averages(at(most), Asked(without)))
+        warn_of(theory, setting_of(most), theory.averages(setting_of(most), Asked(without)))
     return most
 
 
@@ -206,17 +206,17 @@ def critical(
     ValueError
         If the size is among the fixed fields, or an argument is bad.
     """
-    at = _settings(size, fixed)
-    accuracy, theory = check_share("accuracy", accuracy), theory_of(at(start), **steps)
+    setting_of = _settings(size, fixed)
+    accuracy, theory = check_share("accuracy", accuracy), theory_of(setting_of(start), **steps)
     warn = check_flag("warn", warn)
-    without = check_without(theory, at(start), without)
+    without = check_without(theory, setting_of(start), without)
     said = "critical size, some 30 predictions"
     # shown on a terminal where each is an average over draws
     with tqdm(desc=said, unit="", leave=False, disable=None if theory.sampled else True) as bar:
 
         def reached(size: int) -> bool:
             bar.update()
-            return _reached(theory, at(size), without, accuracy)
+            return _reached(theory, setting_of(size), without, accuracy)
 
         if not reached(largest):
             return math.inf
@@ -224,7 +224,9 @@ def critical(
         ends = bracket(reached, start, smallest=smallest, largest=largest, tolerance=near)
         least = int(ends.high)
     if warn:
-        warn_of(theory, at(least), theory.averages(at(least), Asked(without)), level=4)
+        warn_of(
+            theory, setting_of(least), theory.averages(setting_of(least), Asked(without)), level=4
+        )
     return float(least)
 
 

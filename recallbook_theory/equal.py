@@ -68,13 +68,13 @@ def typical(setting: Setting) -> dict[str, Term]:
     """Every term at the typical draw, |t|^2 = Q = M = 1; not a number where there is no attention
     to lock (L = 1)."""
     mlp, terms = setting.width is not None, {}
-    at = dict(values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0)))
+    known = dict(values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0)))
     if mlp:
         drawn = overlaps(setting).overlaps
-        at |= {symbol: float(np.mean(part)) for symbol, part in drawn.items()}
+        known |= {symbol: float(np.mean(part)) for symbol, part in drawn.items()}
     for name, (expression, printed, chapter) in _entries(mlp).items():
         alone = setting.seq_len == 1 and name in lock_symbols.lock_terms(mlp)
-        size = math.nan if alone else float(numeric(expression)(at))
+        size = math.nan if alone else float(numeric(expression)(known))
         terms[name] = Term(size, printed, chapter)
     return terms
 

@@ -128,21 +128,25 @@ def score_laws(setting: Setting, without: tuple[str, ...] = ()) -> ScoreLaws:
         whole = leading_terms(replace(setting, width=None))
     change = leading.scatter / max(whole.scatter.mean(), TINY)
 
+    # P, the even part of the trigger's score: its exact mean and mean square given T
     mean_P, square_P = moments.score(T), moments.pull(T)
     by_Q = whole.score / whole.typical
     spread = _ratio(square_P, mean_P**2, empty=1.0) / (1 + by_Q.var()) - 1
     P = mean_P * leading.score / whole.typical / by_Q.mean()
     P = P * lognormal_variable("neurons", max(float(spread.mean()), 0.0))
 
+    # X, its odd part: normal, with the exact mean square and what few neurons add
     square_X = np.maximum(moments.noise(T), 0)
     few = leading.variance.mean() - whole.variance.mean() * change.mean() if setting.width else 0.0
     X = np.sqrt(square_X * change + max(float(few), 0.0)) * normal("shift")
 
+    # token scores: their overlap c with the trigger's score, and the rest
     c = _ratio(moments.overlap(T), square_P)
     rest = np.maximum(moments.scatter(T) - c * square_X, 0) * change
     c = c * _ratio(leading.overlap, whole.overlap)
     variance = c * (P + X) ** 2 + rest + TINY
 
+    # skewness: of unequal lengths, and the exact one that orthonormal embeddings leave
     lengths = {symbolic.lengths_variance: leading.lengths, symbolic.total_variance: variance}
     skew = numeric(symbolic.skewness())({**sizes(setting), **lengths})
     skew = skew + max(moments.cube, 0) / max(variance.mean(), 1e-100) ** 1.5

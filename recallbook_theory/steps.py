@@ -50,10 +50,6 @@ class ManySteps(Theory):
     sampled = True
     doubts = ()
 
-    def names(self, setting: Setting) -> tuple[str, ...]:
-        """None: terms act together over the steps."""
-        return ()
-
     def needs(self, setting: Setting) -> list[Need]:
         """Logits of the sample, and what its facts remember of each step.
 

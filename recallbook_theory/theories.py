@@ -71,7 +71,8 @@ class Theory(Protocol):
     doubts: ClassVar[tuple[Doubt, ...]]  # how far the map of its errors goes
 
     def names(self, setting: Setting) -> tuple[str, ...]:
-        """Names of the ledger's terms."""
+        """Names of the ledger's terms; none where they act together."""
+        return ()
 
     def needs(self, setting: Setting) -> list[Need]:
         """Memory for one prediction.
