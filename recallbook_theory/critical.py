@@ -181,7 +181,7 @@ def capacity(
         tolerance=_tolerance(theory),
     ).low
     if warn:
-        warn_of(theory, setting_of(most), theory.averages(setting_of(most), Asked(without)))
+        _warned(theory, setting_of(most), without)
     return most
 
 
@@ -224,9 +224,7 @@ def critical(
         ends = bracket(reached, start, smallest=smallest, largest=largest, tolerance=near)
         least = int(ends.high)
     if warn:
-        warn_of(
-            theory, setting_of(least), theory.averages(setting_of(least), Asked(without)), level=4
-        )
+        _warned(theory, setting_of(least), without, level=5)
     return float(least)
 
 
@@ -235,6 +233,11 @@ def _settings(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Setting]:
     if size in fixed:
         raise not_allowed(size, fixed[size], "left out: it is what is sought")
     return lambda value: Setting(**{**fixed, size: value})
+
+
+def _warned(theory: Theory, setting: Setting, without: tuple[str, ...], level: int = 4) -> None:
+    """Warn as a prediction at this setting does."""
+    warn_of(theory, setting, theory.averages(setting, Asked(without)), level=level)
 
 
 def _reached(theory: Theory, setting: Setting, without: tuple[str, ...], level: float) -> bool:

@@ -141,12 +141,16 @@ def predict(
     averages = theory.averages(setting, Asked(without, ledger=not without))
     if warn:
         warn_of(theory, setting, averages)
-    outcomes = averages.accuracy, averages.lock_on, averages.recall
-    sizes = theory.expected_errors(setting, dict(zip(Quantiles._fields, outcomes, strict=True)))
-    expected = ExpectedError(**sizes) if sizes else None
-    draws = partial(_draws, theory, setting, without)
-    ledger, error, rate = averages.ledger, averages.error, averages.rate
-    return Prediction(*outcomes, ledger, error, expected, rate, draws)
+    outcomes = {name: getattr(averages, name) for name in Quantiles._fields}
+    errors = theory.expected_errors(setting, outcomes)
+    return Prediction(
+        **outcomes,
+        ledger=averages.ledger,
+        error=averages.error,
+        expected_error=ExpectedError(**errors) if errors else None,
+        rate=averages.rate,
+        _draws=partial(_draws, theory, setting, without),
+    )
 
 
 def _draws(theory: Theory, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
