@@ -85,6 +85,11 @@ def test_fano_against_counted_balls():
         assert exact - 1 <= found <= exact + 1e-9
 
 
+def test_what_is_available_is_solved_for_the_number_of_sequences():
+    at_least = expressions.available().subs(N, expressions.samples())
+    assert sp.simplify(at_least - expressions.information) == 0
+
+
 # Numbers
 
 

@@ -39,10 +39,10 @@ def available() -> sp.Expr:
 
 @cache
 def samples() -> sp.Expr:
-    r"""Solve for the $N$ at which so many nats are available in $D$ directions (eq-bound)."""
-    ratio, linear = sp.Symbol("s"), signal_to_noise()  # in N
-    solved = sp.factor((ratio - linear.subs(N, 0)) / sp.diff(linear, N))
-    return solved.subs(ratio, sp.exp(2 * information / directions) - 1)
+    r"""Give the $N$ at which so many nats are available in $D$ directions: that of
+    :func:`available`, solved for it (eq-bound)."""
+    ratio = sp.exp(2 * information / directions) - 1  # of signal to noise
+    return (V - 1) * (reading * (L - 1) * ratio - 1)
 
 
 def some_facts() -> sp.Expr:

@@ -316,7 +316,7 @@ def leading_formulas(bias: str) -> dict[str, sp.Expr]:
     return {
         "frequent tokens": symbolic.bias_pull(bias) ** 2,
         "uneven facts": means["uneven facts"] ** 2,
-        "own sequence": symbolic.own_sequence(bias)["token"] ** 2,
+        "own sequence": symbolic.own_sequence(bias) ** 2,
         **symbolic.noises(bias),
         "coverage": sp.exp(-N * symbolic.f),
         "interference": wrong,
