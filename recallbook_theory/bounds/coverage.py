@@ -97,7 +97,8 @@ def minimum_samples(
     for $N<d$ see :func:`recallbook_theory.bounds.information.information_samples`) and $\mu$ from
     :func:`unseen_allowed`. For all facts, $V\ll N\ll LV$ and large $d<V$ the first is about
     $2LV^2(\log V-1)/d^2$, the second about $V\log V$. For three steps mean bias takes the place of
-    information: about $6.6\sqrt{\alpha-\frac12}\,L^2\sqrt V/d^{3/2}$ (:func:`mean_bias_samples`).
+    information: about $6.6\sqrt{\alpha-\frac12}\,L^2\sqrt V/d^{3/2}$
+    (:func:`recallbook_theory.bounds.necessary.mean_bias_samples`).
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ def mean_bias_samples(
     on average, because of mean bias; 0 where nothing is proved (cor-mean-bias).
 
     At large sizes a multiple of $L^2\sqrt V/d^{3/2}$ (eq-many-leading) with $L\gg\sqrt{Vd}$,
-    which $\tau=1$ asks for; nothing at $\alpha\le\frac12$. Sizes as :func:`minimum_samples` checks
+    which $\tau=1$ asks for; nothing at $\alpha\le\frac12$. Sizes as :func:`recallbook.minimum_samples` checks
     them."""
     if seq_len == 1 or vocab < 4:
         return 0.0
