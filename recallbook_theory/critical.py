@@ -241,8 +241,10 @@ def _warned(theory: Theory, setting: Setting, without: tuple[str, ...], level: i
 
 
 def _reached(theory: Theory, setting: Setting, without: tuple[str, ...], level: float) -> bool:
+    """Say whether predicted accuracy is at least the level."""
     return theory.averages(setting, Asked(without, level=level)).accuracy >= level
 
 
 def _tolerance(theory: Theory) -> float:
+    """To which share of itself a critical size or a capacity is found."""
     return 1e-2 if theory.sampled else 1e-3
