@@ -4,8 +4,7 @@ accuracy."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from scipy.special import lambertw
@@ -15,11 +14,10 @@ from recallbook.arguments import LARGEST_SIZE, check_flag, check_share, check_si
 from recallbook.setting import Setting
 from recallbook_theory.prediction import check_without, theory_of, warn_of
 from recallbook_theory.search import bracket
-from recallbook_theory.theories import Theory
+from recallbook_theory.theories import Asked, Theory
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
 GRID = 2**0.25  # from one tried vocabulary to the next
-EXACT = 1e-3  # to which critical sizes and capacities are found
 
 
 def critical_samples(
@@ -50,13 +48,10 @@ def critical_samples(
         If ``accuracy`` is not between 0 and 1, a size is bad, a term has no such name, or
         ``samples`` is given, which is what is sought.
     """
-    _sought("samples", setting)
+    fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
     low = check_size("vocab", vocab, smallest=2)
-    at = partial(Setting, vocab=vocab, seq_len=seq_len, dim=dim, **setting)
-    ends = {"start": low, "smallest": 1, "largest": LARGEST_SIZE}
     steps: dict[str, Any] = {"value_steps": value_steps, "rate": rate}
-    options: dict[str, Any] = {**ends, **steps, "without": without, "warn": warn}
-    return smallest_size(lambda n: at(samples=n), accuracy, **options)
+    return critical("samples", accuracy, fixed, start=low, without=without, warn=warn, **steps)
 
 
 def critical_width(
@@ -83,11 +78,10 @@ def critical_width(
         If ``accuracy`` is not between 0 and 1, a size is bad, a term has no such name, or ``width``
         is given, which is what is sought.
     """
-    _sought("width", setting)
+    fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples, **setting}
     low = max(1, check_size("dim", dim) // 2)
-    at = partial(Setting, vocab=vocab, seq_len=seq_len, dim=dim, samples=samples, **setting)
     ends = {"start": low, "smallest": low, "largest": WIDEST}
-    return smallest_size(lambda m: at(width=m), accuracy, **ends, without=without, warn=warn)
+    return critical("width", accuracy, fixed, without=without, warn=warn, **ends)
 
 
 def capacity(
@@ -149,92 +143,108 @@ def capacity(
     >>> capacity(samples=8000, seq_len=64, dim=128, vocab=1024)
     528
     """
-    n, warn = check_size("samples", samples), check_flag("warn", warn)
-    at = partial(Setting, samples=n, seq_len=seq_len, dim=dim, **setting)
-    smallest = at(vocab=2 if vocab is None else vocab)
-    theory, law = quick_theory(smallest, value_steps=value_steps, rate=rate), smallest.law
+    warn = check_flag("warn", warn)
+    setting_of = _settings("vocab", {"samples": samples, "seq_len": seq_len, "dim": dim, **setting})
+    smallest = setting_of(2 if vocab is None else vocab)
+    if theory_of(smallest).sampled:
+        allowed = "one with equal facts and no structure of embeddings: others would take hours"
+        raise not_allowed("setting", smallest, allowed)
+    theory = theory_of(smallest, value_steps=value_steps, rate=rate)
     without = check_without(theory, smallest, without)
     if vocab is not None:
         if accuracy is not None:
-            raise not_allowed(
-                "accuracy", accuracy, "left out beside vocab, whose known facts count"
-            )
-        outcomes = theory.averages(smallest, without)
+            allowed = "left out beside vocab, whose known facts count"
+            raise not_allowed("accuracy", accuracy, allowed)
+        averages = theory.averages(smallest, Asked(without))
         if warn:
-            warn_of(theory, smallest, outcomes)
-        return max(round(vocab * outcomes.accuracy), 1)
+            warn_of(theory, smallest, averages)
+        return max(round(vocab * averages.accuracy), 1)
     accuracy = check_share("accuracy", 0.9 if accuracy is None else accuracy)
 
     def reached(vocab: int) -> bool:
-        if law.least_dim(vocab) > smallest.dim:
-            return False
-        return theory.averages(at(vocab=vocab), without, level=accuracy).accuracy >= accuracy
+        fits = smallest.law.least_dim(vocab) <= smallest.dim
+        return fits and _reached(theory, setting_of(vocab), without, accuracy)
 
-    covered = min(2 * n / -math.log1p(-accuracy) + 2, LARGEST_SIZE)
+    covered = min(2 * smallest.samples / -math.log1p(-accuracy) + 2, LARGEST_SIZE)
     if theory.sampled:
         covered = min(covered, smallest.dim**2 / float(lambertw(smallest.dim**2).real))
     tried = [2]
     while tried[-1] < covered:
         tried.append(min(max(round(tried[-1] * GRID), tried[-1] + 1), LARGEST_SIZE))
-    found = next((vocab for vocab in reversed(tried) if reached(vocab)), 0)
-    if not found:
+    known = next((vocab for vocab in reversed(tried) if reached(vocab)), 0)
+    if not known:
         return 0
-    beyond = bracket(
+    most = bracket(
         lambda vocab: not reached(vocab),
-        found if found == tried[-1] else tried[tried.index(found) + 1],
-        smallest=found,
-        tolerance=1e-2 if theory.sampled else EXACT,
-    )
-    found = beyond.low
+        known if known == tried[-1] else tried[tried.index(known) + 1],
+        smallest=known,
+        tolerance=_tolerance(theory),
+    ).low
     if warn:
-        there = at(vocab=found)
-        warn_of(theory, there, theory.averages(there, without))
-    return found
+        _warned(theory, setting_of(most), without)
+    return most
 
 
-def quick_theory(setting: Setting, **steps: Any) -> Theory:
-    """Choose the theory of a setting after value ``steps``, and refuse one whose predictions after
-    one step are averages over draws: searches of hundreds of them."""
-    if theory_of(setting).sampled:
-        allowed = "one with equal facts and no structure of embeddings: others would take hours"
-        raise not_allowed("setting", setting, allowed)
-    return theory_of(setting, **steps)
-
-
-def smallest_size(
-    at: Callable[[int], Setting],
+def critical(
+    size: str,
     accuracy: float,
+    fixed: Mapping[str, Any],
     *,
     start: int,
     smallest: int = 1,
     largest: int = LARGEST_SIZE,
-    without: Iterable[str] = (),
-    warn: bool = False,
+    without: Iterable[str],
+    warn: bool,
     **steps: Any,
 ) -> float:
-    """Find the least size from ``smallest`` to ``largest`` whose setting has this predicted
-    accuracy after value ``steps``, from ``start`` on; infinite where there is none."""
-    accuracy, theory = check_share("accuracy", accuracy), theory_of(at(start), **steps)
+    """Find the least value of a size, beside the ``fixed`` fields of a setting, with this predicted
+    accuracy after value ``steps``; from ``smallest`` to ``largest``, from ``start`` on; infinite
+    where there is none.
+
+    Raises
+    ------
+    ValueError
+        If the size is among the fixed fields, or an argument is bad.
+    """
+    setting_of = _settings(size, fixed)
+    accuracy, theory = check_share("accuracy", accuracy), theory_of(setting_of(start), **steps)
     warn = check_flag("warn", warn)
-    without = check_without(theory, at(start), without)
+    without = check_without(theory, setting_of(start), without)
     said = "critical size, some 30 predictions"
     # shown on a terminal where each is an average over draws
     with tqdm(desc=said, unit="", leave=False, disable=None if theory.sampled else True) as bar:
 
         def reached(size: int) -> bool:
             bar.update()
-            return theory.averages(at(size), without, level=accuracy).accuracy >= accuracy
+            return _reached(theory, setting_of(size), without, accuracy)
 
         if not reached(largest):
             return math.inf
-        near = 1e-2 if theory.sampled else EXACT
-        found = bracket(reached, start, smallest=smallest, largest=largest, tolerance=near).high
+        near = _tolerance(theory)
+        ends = bracket(reached, start, smallest=smallest, largest=largest, tolerance=near)
+        least = int(ends.high)
     if warn:
-        there = at(int(found))
-        warn_of(theory, there, theory.averages(there, without), level=4)
-    return float(found)
+        _warned(theory, setting_of(least), without, level=5)
+    return float(least)
 
 
-def _sought(name: str, setting: dict[str, Any]) -> None:
-    if name in setting:
-        raise not_allowed(name, setting[name], "left out: it is what is sought")
+def _settings(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Setting]:
+    """Make settings that differ in this size."""
+    if size in fixed:
+        raise not_allowed(size, fixed[size], "left out: it is what is sought")
+    return lambda value: Setting(**{**fixed, size: value})
+
+
+def _warned(theory: Theory, setting: Setting, without: tuple[str, ...], level: int = 4) -> None:
+    """Warn as a prediction at this setting does."""
+    warn_of(theory, setting, theory.averages(setting, Asked(without)), level=level)
+
+
+def _reached(theory: Theory, setting: Setting, without: tuple[str, ...], level: float) -> bool:
+    """Say whether predicted accuracy is at least the level."""
+    return theory.averages(setting, Asked(without, level=level)).accuracy >= level
+
+
+def _tolerance(theory: Theory) -> float:
+    """To which share of itself a critical size or a capacity is found."""
+    return 1e-2 if theory.sampled else 1e-3

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
-from recallbook.arguments import NUMPY
+from recallbook.arguments import NUMPY, not_allowed
 from recallbook.memory_needs import NUMBER, Need, require_memory
 from recallbook.setting import Setting
 from recallbook_theory.caveats import FEW_SEQUENCES
@@ -20,7 +20,7 @@ from recallbook_theory.lock_on import NODES, lock, values
 from recallbook_theory.recall import chance_of_recall, overlaps
 from recallbook_theory.symbolic import lock_terms as lock_symbols, recall_terms as recall_symbols
 from recallbook_theory.symbolic.expressions import N, V, numeric
-from recallbook_theory.theories import Averages, Term, Theory
+from recallbook_theory.theories import OUTCOMES, Asked, Averages, Term, Theory
 
 
 class EqualFacts(Theory):
@@ -41,25 +41,23 @@ class EqualFacts(Theory):
         return [Need(3.0 * NUMBER * tokens * setting.dim, {"dim": setting.dim})]
 
     @np.errstate(**NUMPY)
-    def averages(
-        self,
-        setting: Setting,
-        without: tuple[str, ...] = (),
-        *,
-        recall: bool = True,
-        ledger: bool = False,
-        level: float | None = None,
-    ) -> Averages:
+    def averages(self, setting: Setting, asked: Asked = OUTCOMES) -> Averages:
         """Means over the points, without an error of their own."""
         require_memory(self.needs(setting), "a prediction")
-        locks = lock(setting, without, NODES if recall else NODES[:0])
+        locks = lock(setting, asked.without, NODES if asked.recall else NODES[:0])
         lock_on = float(np.mean(locks.token))
-        if not recall:
+        if not asked.recall:
             return Averages(0.0, lock_on, 0.0)
-        chance = chance_of_recall(setting, locks, without)
+        chance = chance_of_recall(setting, locks, asked.without)
         accuracy, recalled = float(np.mean(locks.token * chance)), float(np.mean(chance))
-        terms = typical(setting) if ledger else {}
+        terms = typical(setting) if asked.ledger else {}
         return Averages(accuracy, lock_on, recalled, ledger=terms)
+
+    def draws(self, setting: Setting, without: tuple[str, ...]) -> None:
+        """None: draws are integrated out. Terms of single draws have other names."""
+        if without:
+            allowed = "empty with equal facts: quantiles hold all terms"
+            raise not_allowed("without", without, allowed)
 
     def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
         """Those of :mod:`recallbook_theory.expected_errors`."""
@@ -70,13 +68,13 @@ def typical(setting: Setting) -> dict[str, Term]:
     """Every term at the typical draw, |t|^2 = Q = M = 1; not a number where there is no attention
     to lock (L = 1)."""
     mlp, terms = setting.width is not None, {}
-    at = dict(values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0)))
+    known = dict(values(setting, dict.fromkeys(lock_symbols.SHARED, 1.0)))
     if mlp:
         drawn = overlaps(setting).overlaps
-        at |= {symbol: float(np.mean(part)) for symbol, part in drawn.items()}
+        known |= {symbol: float(np.mean(part)) for symbol, part in drawn.items()}
     for name, (expression, printed, chapter) in _entries(mlp).items():
         alone = setting.seq_len == 1 and name in lock_symbols.lock_terms(mlp)
-        size = math.nan if alone else float(numeric(expression)(at))
+        size = math.nan if alone else float(numeric(expression)(known))
         terms[name] = Term(size, printed, chapter)
     return terms
 

@@ -108,9 +108,9 @@ def drawn_overlaps(
     the variance of the overlaps. Neurons beyond ``NEURONS`` only divide F. Every size draws the
     first rows of the same numbers, so a search over widths sees little noise."""
     drawn = min(width, NEURONS)
-    found = _draws(law, dim, drawn, activation=activation, tau=tau, stored=stored)
-    scattered = {recall_terms.F: found.overlaps[recall_terms.F] * (drawn / width)}
-    return found._replace(overlaps={**found.overlaps, **scattered})
+    narrow = _draws(law, dim, drawn, activation=activation, tau=tau, stored=stored)
+    scattered = {recall_terms.F: narrow.overlaps[recall_terms.F] * (drawn / width)}
+    return narrow._replace(overlaps={**narrow.overlaps, **scattered})
 
 
 @lru_cache(maxsize=64)
@@ -126,26 +126,29 @@ def _draws(law: Law, dim: int, width: int, *, activation: Phi, tau: int, stored:
             vectors[0] = length * trigger
             neurons += np.outer(along - neurons @ trigger, trigger)
         draws.append(_one_draw(activation, vectors, neurons / math.sqrt(1 + tau), tau))
-    found = {
+    overlaps = {
         symbol: np.concatenate([part.overlaps[symbol] for part in draws])[SHUFFLED]
         for symbol in draws[0].overlaps
     }
     laws = np.concatenate([part.law for part in draws])
-    return Drawn(found, laws[SHUFFLED])
+    return Drawn(overlaps, laws[SHUFFLED])
 
 
 def _triggers(law: Law, dim: int, width: int, activation: Phi) -> Iterator[tuple[float, Array]]:
-    r"""Length of the trigger and every neuron's part along it, for each draw: spread evenly over
-    $\theta=\frac1m\sum_r(\mathbb E_z\,\phi(\omega_r^\top(t+z)))^2$, which decides recall and
-    scatters widely with few neurons. Of ``DRAWS * POOL`` the middles of ``DRAWS`` groups in its
-    order."""
+    r"""Length of the trigger and every neuron's part along it, for each draw.
+
+    What all stored vectors share, $\theta=\frac1m\sum_r(\mathbb E_z\,\phi(\omega_r^\top(t+z)))^2$,
+    decides recall and scatters widely with few neurons. So ``DRAWS * POOL`` triggers are drawn and
+    put in the order of their $\theta$; each draw takes the middle of the next ``POOL``. The mean
+    over $z$ is one over a normal variable, as $\omega_r^\top z$ is one."""
     rng = np.random.default_rng(19)
     lengths = np.linalg.norm(_random_vectors(law, dim, rng, DRAWS * POOL), axis=1)
-    along = rng.standard_normal((width, DRAWS * POOL))
-    inputs = (lengths * along)[..., None] + ANGLES
-    shared = hermite.values(activation, inputs / math.sqrt(2)) @ ANGLE_WEIGHTS
-    for i in np.argsort(np.mean(shared**2, axis=0), kind="stable")[POOL // 2 :: POOL]:
-        yield lengths[i], along[:, i]
+    along = rng.standard_normal((width, DRAWS * POOL))  # omega_r along each trigger
+    inputs = ((lengths * along)[..., None] + ANGLES) / math.sqrt(2)
+    shared = hermite.values(activation, inputs) @ ANGLE_WEIGHTS  # E_z phi, by neuron and trigger
+    by_theta = np.argsort(np.mean(shared**2, axis=0), kind="stable")
+    for middle in by_theta[POOL // 2 :: POOL]:
+        yield lengths[middle], along[:, middle]
 
 
 def _one_draw(activation: Phi, vectors: Array, neurons: Array, tau: int) -> Drawn:
@@ -166,7 +169,7 @@ def _one_draw(activation: Phi, vectors: Array, neurons: Array, tau: int) -> Draw
     groups = np.quantile(overlap, (EDGES[1:] + EDGES[:-1]) / 2, axis=1).T - theta[:, None]
     groups = groups - (groups @ OVERLAP_WEIGHTS)[:, None]
     spread = np.sqrt(groups**2 @ OVERLAP_WEIGHTS)[:, None]
-    found = {
+    overlaps = {
         recall_terms.H: H,
         recall_terms.theta: theta,
         recall_terms.theta2: theta**2,
@@ -176,7 +179,7 @@ def _one_draw(activation: Phi, vectors: Array, neurons: Array, tau: int) -> Draw
         recall_terms.again: np.sum(asked * features(tokens[:ASKED]), axis=1) if tau else H,
     }
     law = np.divide(groups, spread, out=np.zeros_like(groups), where=spread > 0)
-    return Drawn(found, law)
+    return Drawn(overlaps, law)
 
 
 def _random_vectors(law: Law, dim: int, rng: np.random.Generator, count: int) -> Array:
@@ -202,8 +205,8 @@ def _kernel(activation: Phi, left: Array, right: Array, scale: float) -> Array:
 def _coefficients(activation: Phi, a: Points) -> Coefficients:
     """Hermite coefficients at these variances, linear in their logarithm between the points of a
     grid."""
-    found: Array = _table(activation)(np.log(np.clip(a, VARIANCES[0], VARIANCES[-1])))
-    return found
+    variances = np.clip(a, VARIANCES[0], VARIANCES[-1])
+    return np.asarray(_table(activation)(np.log(variances)))
 
 
 @lru_cache(maxsize=32)

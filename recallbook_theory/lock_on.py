@@ -82,14 +82,14 @@ class ScoreLaws(NamedTuple):
 def values(setting: Setting, shared: Values | None = None) -> Values:
     """Values of all symbols of step 2 at every point, or where tokens share ``shared``, a value for
     each of T, Q, M."""
-    found = {**sizes(setting), **(shared_by_tokens(setting) if shared is None else shared)}
+    known = {**sizes(setting), **(shared_by_tokens(setting) if shared is None else shared)}
     if setting.width is None:
-        return found
+        return known
     tau = int(setting.trigger_in_values)
     features = near_zero(
         setting.activation, setting.seq_len, setting.vocab, dim=effective_dim(setting), tau=tau
     )
-    return {**found, symbolic.epsilon: 1 / setting.width, **features}
+    return {**known, symbolic.epsilon: 1 / setting.width, **features}
 
 
 def leading_terms(setting: Setting, without: tuple[str, ...] = ()) -> Leading:
@@ -128,21 +128,25 @@ def score_laws(setting: Setting, without: tuple[str, ...] = ()) -> ScoreLaws:
         whole = leading_terms(replace(setting, width=None))
     change = leading.scatter / max(whole.scatter.mean(), TINY)
 
+    # P, the even part of the trigger's score: its exact mean and mean square given T
     mean_P, square_P = moments.score(T), moments.pull(T)
     by_Q = whole.score / whole.typical
     spread = _ratio(square_P, mean_P**2, empty=1.0) / (1 + by_Q.var()) - 1
     P = mean_P * leading.score / whole.typical / by_Q.mean()
     P = P * lognormal_variable("neurons", max(float(spread.mean()), 0.0))
 
+    # X, its odd part: normal, with the exact mean square and what few neurons add
     square_X = np.maximum(moments.noise(T), 0)
     few = leading.variance.mean() - whole.variance.mean() * change.mean() if setting.width else 0.0
     X = np.sqrt(square_X * change + max(float(few), 0.0)) * normal("shift")
 
+    # token scores: their overlap c with the trigger's score, and the rest
     c = _ratio(moments.overlap(T), square_P)
     rest = np.maximum(moments.scatter(T) - c * square_X, 0) * change
     c = c * _ratio(leading.overlap, whole.overlap)
     variance = c * (P + X) ** 2 + rest + TINY
 
+    # skewness: of unequal lengths, and the exact one that orthonormal embeddings leave
     lengths = {symbolic.lengths_variance: leading.lengths, symbolic.total_variance: variance}
     skew = numeric(symbolic.skewness())({**sizes(setting), **lengths})
     skew = skew + max(moments.cube, 0) / max(variance.mean(), 1e-100) ** 1.5
@@ -165,10 +169,11 @@ def lock(setting: Setting, without: tuple[str, ...] = (), nodes: Array = NODES) 
     # for L - 1: only distinct tokens compete, and a sequence repeats some
     others = setting.vocab * -math.expm1((setting.seq_len - 1) * math.log1p(-1 / setting.vocab))
     law = StandardLaw(scores.skew, setting.dim if setting.law.geometry == "spherical" else None)
-    xi, drawn = law.quantile(normal("own")), law.quantile(nodes, column=True)
-    decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(xi)) * ndtr(xi - r)
-    token = np.exp(others * law.log_below(xi + r))
-    draw = np.exp(others * law.log_below(drawn + r[:, None], column=True))
+    at_nodes = law._replace(skew=scores.skew[:, None])
+    own = law.quantile(normal("own"))
+    decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(own)) * ndtr(own - r)
+    token = np.exp(others * law.log_below(own + r))
+    draw = np.exp(others * at_nodes.log_below(at_nodes.quantile(nodes) + r[:, None]))
     return Lock(token, draw, decoys)
 
 
@@ -183,24 +188,25 @@ class StandardLaw(NamedTuple):
     skew: Array
     sphere: int | None
 
-    def quantile(self, xi: Array, column: bool = False) -> Array:
+    def quantile(self, xi: Array) -> Array:
         """Quantiles at the levels that a standard normal variable has at ``xi``."""
         if self.sphere is not None:
             half = coordinate_shape(self.sphere)
             return np.asarray(math.sqrt(self.sphere) * (2 * betaincinv(half, half, ndtr(xi)) - 1))
-        s = self._s(column)
+        s = self.scale
         return np.asarray(((1 - s + np.sqrt(s) * xi) ** 3 - 1) / (3 * np.sqrt(s)))
 
-    def log_below(self, score: Array, column: bool = False) -> Array:
+    def log_below(self, score: Array) -> Array:
         """Log probability of being less."""
         if self.sphere is not None:
             half = coordinate_shape(self.sphere)
             beyond = betainc(half, half, np.clip((1 - score / math.sqrt(self.sphere)) / 2, 0, 1))
             return np.asarray(np.log1p(-np.minimum(beyond, 1 - 1e-16)))
-        s = self._s(column)
+        s = self.scale
         xi = (np.cbrt(np.maximum(1 + 3 * np.sqrt(s) * score, 0)) - 1 + s) / np.sqrt(s)
         return np.asarray(log_ndtr(np.minimum(xi, CERTAIN)))
 
-    def _s(self, column: bool) -> Array:
-        s = np.maximum(self.skew, SMALL_SKEW) ** 2 / 36
-        return s[:, None] if column else s
+    @property
+    def scale(self) -> Array:
+        """s of each point."""
+        return np.asarray(np.maximum(self.skew, SMALL_SKEW) ** 2 / 36)

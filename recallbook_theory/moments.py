@@ -3,7 +3,6 @@ r"""Exact moments of the scores of step 2 at a setting, from the table of
 
 from __future__ import annotations
 
-from collections import Counter, namedtuple
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,8 +20,7 @@ from recallbook_theory.values import effective_dim, is_far
 TABLE = Path(__file__).with_name("moments.parquet")
 # a product of a quantity: powers of 1/N, 1/L, 1/V, 1/d, T, tau, and numbers of tokens with 2, 3, 4
 # pairs of embeddings (for the sphere)
-Row = namedtuple("Row", "quantity term odd N L V d T tau twice thrice four coefficient")
-COLUMNS = list(Row._fields)
+COLUMNS = "quantity term odd N L V d T tau twice thrice four coefficient".split()
 POWERS = COLUMNS[3:-1]
 
 
@@ -43,23 +41,14 @@ class Moments(NamedTuple):
     cube: float
 
 
-def rows(quantity: str) -> list[Row]:
-    """Rows of the table."""
-    columns = _columns(quantity).values()
-    return list(map(Row, *(column.tolist() for column in columns)))
-
-
 def expression(quantity: str) -> sp.Expr:
     """Rows of the table as an expression in V, N, L, d, T and tau, for Gaussian embeddings:
     exact."""
-    together: Counter[tuple[int, ...]] = Counter()
-    for row in rows(quantity):
-        together[row[3:9]] += row.coefficient
     symbols = (1 / N, 1 / L, 1 / V, 1 / d, T, tau)
+    powers, coefficients = (part.astype(int).tolist() for part in arrays(quantity))
     products = (
-        c * sp.prod(symbol**p for symbol, p in zip(symbols, powers, strict=True))
-        for powers, c in together.items()
-        if c
+        c * sp.prod(symbol**p for symbol, p in zip(symbols, row, strict=False))
+        for row, c in zip(powers, coefficients, strict=True)
     )
     return sp.Add(*products)
 
@@ -96,21 +85,14 @@ def polynomial(
 
 
 @cache
-def arrays(quantity: str, term: str | None, odd: bool | None) -> tuple[Array, Array]:
+def arrays(quantity: str, term: str | None = None, odd: bool | None = None) -> tuple[Array, Array]:
     """``POWERS`` of rows of the table, and their coefficients; of one term, and of one parity in the
     trigger, where given."""
-    found = _columns(quantity, term, odd)
-    # sums over powers run along columns
-    powers: Array = np.array([found[name] for name in POWERS], dtype=float).T
-    return powers, found["coefficient"].astype(float)
-
-
-def _columns(
-    quantity: str, term: str | None = None, odd: bool | None = None
-) -> dict[str, np.ndarray]:
     table, asked = _table(), {"quantity": quantity, "term": term, "odd": odd}
-    wanted = [table[name] == value for name, value in asked.items() if value is not None]
-    return {name: column[np.all(wanted, axis=0)] for name, column in table.items()}
+    wanted = np.all([table[k] == value for k, value in asked.items() if value is not None], axis=0)
+    # sums over powers run along columns
+    powers: Array = np.array([table[name][wanted] for name in POWERS], dtype=float).T
+    return powers, table["coefficient"][wanted].astype(float)
 
 
 @cache

@@ -28,11 +28,11 @@ from recallbook.setting import Setting
 from recallbook_theory.caveats import doubts, message
 from recallbook_theory.equal import EqualFacts
 from recallbook_theory.expected_errors import ExpectedError
-from recallbook_theory.theories import Averages, Term, Theory
+from recallbook_theory.theories import Asked, Averages, DrawLaw, Term, Theory
 
 if TYPE_CHECKING:
     from recallbook.data.embeddings import Embeddings
-    from recallbook_theory.sampled.unequal import DrawLaw
+    from recallbook_theory.sampled.theory import SampledTheory
 
 
 class Quantiles(NamedTuple):
@@ -72,7 +72,7 @@ class Prediction:
         below.
 
         A simulation is one draw; test sequences are endless here. The quantile of 64 to 256 draws
-        of embeddings, label counts and noise (:mod:`recallbook_theory.sampled.unequal`), found at
+        of embeddings, label counts and noise (:mod:`recallbook_theory.sampled.theory`), found at
         the first call: in seconds at V = 256, minutes in the thousands. The share below a quantile
         of 0.1 is known to 0.02 to 0.04. Compared with simulation in chapter 9.
 
@@ -115,7 +115,7 @@ def predict(
     ----------
     setting : Setting
         Attention-only or Attention-MLP, with any activation; with unequal facts, structured or own
-        embeddings Attention-only (:mod:`recallbook_theory.sampled.unequal`).
+        embeddings Attention-only (:mod:`recallbook_theory.sampled.theory`).
     value_steps : int
         Value steps, step 3 included, as :func:`recallbook.three_steps` takes them. Beyond one:
         :mod:`recallbook_theory.steps`, Attention-only with equal facts, by sampling facts.
@@ -138,29 +138,25 @@ def predict(
     theory = theory_of(setting, embeddings, value_steps=value_steps, rate=rate)
     warn = check_flag("warn", warn)
     without = check_without(theory, setting, without)
-    found = theory.averages(setting, without, ledger=not without)
+    averages = theory.averages(setting, Asked(without, ledger=not without))
     if warn:
-        warn_of(theory, setting, found)
-    outcomes = found.accuracy, found.lock_on, found.recall
-    sizes = theory.expected_errors(setting, dict(zip(Quantiles._fields, outcomes, strict=True)))
-    expected = ExpectedError(**sizes) if sizes else None
-    draws = partial(_draws, theory, setting, without, value_steps)
-    return Prediction(*outcomes, found.ledger, found.error, expected, found.rate, draws)
+        warn_of(theory, setting, averages)
+    outcomes = {name: getattr(averages, name) for name in Quantiles._fields}
+    errors = theory.expected_errors(setting, outcomes)
+    return Prediction(
+        **outcomes,
+        ledger=averages.ledger,
+        error=averages.error,
+        expected_error=ExpectedError(**errors) if errors else None,
+        rate=averages.rate,
+        _draws=partial(_draws, theory, setting, without),
+    )
 
 
-def _draws(theory: Theory, setting: Setting, without: tuple[str, ...], value_steps: int) -> DrawLaw:
-    """Draw single outcomes, with equal facts as with others; their terms have other names."""
-    from recallbook_theory.sampled.unequal import UnequalFacts
-
-    if value_steps > 1:
-        raise not_allowed("value_steps", value_steps, "1: quantiles are of one value step")
-    if not isinstance(theory, UnequalFacts):
-        if without:
-            raise not_allowed(
-                "without", without, "empty with equal facts: quantiles hold all terms"
-            )
-        theory = UnequalFacts(setting)
-    return theory.draws(setting, without)
+def _draws(theory: Theory, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
+    """Draw single outcomes by the setting's theory, or for a theory of averages by sampling."""
+    law = theory.draws(setting, without)
+    return _sampled(setting).draws(setting, ()) if law is None else law
 
 
 def theory_of(
@@ -191,11 +187,16 @@ def theory_of(
         return ManySteps(value_steps, rate)
     if setting.equal_facts and setting.law.geometry is not None and not own:
         return EqualFacts()
-    from recallbook_theory.sampled.unequal import (
-        UnequalFacts,  # with it tensors, which others need not wait for
-    )
+    return _sampled(setting, embeddings)
 
-    return UnequalFacts(setting, embeddings)
+
+def _sampled(
+    setting: Setting, embeddings: Embeddings | Mapping[str, Any] | None = None
+) -> SampledTheory:
+    # with it tensors, which others need not wait for
+    from recallbook_theory.sampled.theory import SampledTheory
+
+    return SampledTheory(setting, embeddings)
 
 
 def check_without(theory: Theory, setting: Setting, without: Iterable[str]) -> tuple[str, ...]:
@@ -207,29 +208,30 @@ def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:
     """Lock-on of :func:`predict` and nothing else: a tenth of the work, but with unequal facts,
     where it is most."""
     theory = theory_of(setting)
-    found = theory.averages(setting, recall=False)
+    averages = theory.averages(setting, Asked(recall=False))
     if warn:
-        warn_of(theory, setting, found, ("lock_on",))
-    return found.lock_on
+        warn_of(theory, setting, averages, ("lock_on",))
+    return averages.lock_on
 
 
 def phase(setting: Setting) -> str:
     """The term whose removal would raise predicted accuracy most, by name."""
     theory = theory_of(setting)
     names = theory.names(setting)
-    return max(names, key=lambda name: theory.averages(setting, (name,)).accuracy)
+    return max(names, key=lambda name: theory.averages(setting, Asked((name,))).accuracy)
 
 
 def warn_of(
     theory: Theory,
     setting: Setting,
-    found: Averages,
+    averages: Averages,
     names: Iterable[str] = Quantiles._fields,
     *,
     level: int = 3,
 ) -> None:
     """Say which of the outcomes named are expected to be off by much, and what else leaves a
     doubt."""
-    expected = theory.expected_errors(setting, {name: getattr(found, name) for name in names})
-    if said := message(setting, doubts(theory.doubts, setting), found.remarks, expected):
+    expected = theory.expected_errors(setting, {name: getattr(averages, name) for name in names})
+    said = message(setting, doubts(theory.doubts, setting), averages.remarks, expected)
+    if said:
         warnings.warn(said, stacklevel=level)

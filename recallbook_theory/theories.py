@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple, Protocol
 
+import numpy as np
+from jaxtyping import Float64
+
 from recallbook.memory_needs import Need
 from recallbook.setting import Setting
 from recallbook_theory.caveats import Doubt
@@ -39,6 +42,28 @@ class Averages(NamedTuple):
     rate: float | None = None
 
 
+class DrawLaw(NamedTuple):
+    """Outcomes of equally likely draws, each in ascending order: one law each, not a joint one."""
+
+    accuracy: Float64[np.ndarray, " n"]
+    lock_on: Float64[np.ndarray, " n"]
+    recall: Float64[np.ndarray, " n"]
+
+
+class Asked(NamedTuple):
+    """What averages are asked for: terms ``without`` left out by name; without ``recall`` lock-on
+    alone; the ``ledger``, too; with a ``level`` no more precise than says on which side of it
+    accuracy is."""
+
+    without: tuple[str, ...] = ()
+    recall: bool = True
+    ledger: bool = False
+    level: float | None = None
+
+
+OUTCOMES = Asked()  # the three of them, with all terms
+
+
 class Theory(Protocol):
     """Lock-on, recall and accuracy of the settings of one kind."""
 
@@ -46,7 +71,8 @@ class Theory(Protocol):
     doubts: ClassVar[tuple[Doubt, ...]]  # how far the map of its errors goes
 
     def names(self, setting: Setting) -> tuple[str, ...]:
-        """Names of the ledger's terms."""
+        """Names of the ledger's terms; none where they act together."""
+        return ()
 
     def needs(self, setting: Setting) -> list[Need]:
         """Memory for one prediction.
@@ -57,18 +83,8 @@ class Theory(Protocol):
             Where there is no theory yet.
         """
 
-    def averages(
-        self,
-        setting: Setting,
-        without: tuple[str, ...] = (),
-        *,
-        recall: bool = True,
-        ledger: bool = False,
-        level: float | None = None,
-    ) -> Averages:
-        """Averages, terms ``without`` left out by name; without ``recall`` of lock-on alone.
-
-        With a ``level`` no more precise than says on which side of it accuracy is.
+    def averages(self, setting: Setting, asked: Asked = OUTCOMES) -> Averages:
+        """Average what is asked for.
 
         Raises
         ------
@@ -76,8 +92,19 @@ class Theory(Protocol):
             Where there is no theory yet, or no memory for it.
         """
 
+    def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw | None:
+        """Draw single outcomes, terms ``without`` left out; None where the theory has averages
+        alone, and those of :class:`recallbook_theory.sampled.theory.SampledTheory` stand for it.
+
+        Raises
+        ------
+        ValueError
+            Where nothing stands for it.
+        """
+
     def expected_errors(
         self, setting: Setting, outcomes: Mapping[str, float]
     ) -> Mapping[str, float] | None:
-        """How far each of these outcomes is typically off, if that is known; lock-on is among
-        them."""
+        """How far each of these outcomes is typically off, lock-on among them; None where that is
+        not known."""
+        return None

@@ -92,27 +92,27 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
         raise not_allowed("vocab", vocab, f"at most {LARGEST_VOCAB}")
     shown = seen(setting)
     recall = shown * share_held(vocab, dim, shown * vocab, samples)
-    found = lock_on(vocab, dim, setting.seq_len)
-    if warn and (said := doubts(setting)):
+    locked = lock_on(vocab, dim, setting.seq_len)
+    doubt = doubts(setting) if warn else ""
+    if doubt:
         sizes = " and ".join(f"{name} by about {size}" for name, size in ABOUT.items())
-        warnings.warn(f"prediction in doubt: {said}: off in {sizes}", stacklevel=2)
-    return TrainedPrediction(found * recall, recall, found)
+        warnings.warn(f"prediction in doubt: {doubt}: off in {sizes}", stacklevel=2)
+    return TrainedPrediction(locked * recall, recall, locked)
 
 
 def doubts(setting: Setting) -> str:
     """Why a prediction is in doubt, or nothing."""
-    found = []
-    share = load(setting.vocab, setting.dim, setting.vocab * seen(setting))
-    if share > NEAR:
-        found.append(f"facts are {share:.2g} of the largest load")
-    if setting.samples < 2 * setting.vocab:
-        found.append(f"samples={setting.samples} below {2 * setting.vocab}, two for each fact")
-    if setting.seq_len > setting.vocab:
-        found.append(f"seq_len={setting.seq_len} above vocab={setting.vocab}")
+    vocab, share = setting.vocab, load(setting.vocab, setting.dim, setting.vocab * seen(setting))
+    reasons = {
+        f"facts are {share:.2g} of the largest load": share > NEAR,
+        f"samples={setting.samples} below {2 * vocab}, two for each fact": setting.samples
+        < 2 * vocab,
+        f"seq_len={setting.seq_len} above vocab={vocab}": setting.seq_len > vocab,
+    }
     for name, most in MAPPED.items():
-        if (size := getattr(setting, name)) > most:
-            found.append(f"{name}={size} beyond the map of errors, {most}")
-    return "; ".join(found)
+        size = getattr(setting, name)
+        reasons[f"{name}={size} beyond the map of errors, {most}"] = size > most
+    return "; ".join(reason for reason, applies in reasons.items() if applies)
 
 
 def seen(setting: Setting) -> float:

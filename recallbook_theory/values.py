@@ -112,17 +112,23 @@ def binomial_quantile(level: Array, n: Array | int, p: Array | float) -> Array:
     guess = n * p + np.sqrt(n * p * (1 - p)) * xi + (1 - 2 * p) * (xi**2 - 1) / 6
     k: Array = np.clip(np.rint(guess), 0, n)
 
-    def at(k: Array) -> Any:
+    def chance(k: Array) -> Any:
         logs = k * np.log(p) + (n - k) * np.log1p(-p) - betaln(k + 1, n - k + 1)
         return np.exp(logs) / (n + 1)
 
-    below = np.where(k < n, betaincc(k + 1, np.maximum(n - k, 1), p), 1.0)
-    while (down := (k > 0) & (below - (last := at(k)) >= level)).any():
-        below, k = below - down * last, k - down
-    while (up := below < level).any():
-        k = k + up
-        below = below + up * at(k)
-    return k
+    up_to = np.where(k < n, betaincc(k + 1, np.maximum(n - k, 1), p), 1.0)
+    while True:
+        last = chance(k)
+        high = (k > 0) & (up_to - last >= level)
+        if not high.any():
+            break
+        up_to, k = up_to - high * last, k - high
+    while True:
+        low = up_to < level
+        if not low.any():
+            return k
+        k = k + low
+        up_to = up_to + low * chance(k)
 
 
 def coordinate_shape(dim: float) -> float:

@@ -32,7 +32,7 @@ def pytest_collection_finish():
 def few_draws(monkeypatch):
     """Few draws are enough for a prediction of unequal facts: its precision is not asked."""
     for name, value in {"ENOUGH": 1.0, "STEP": 2, "MOST": 4}.items():
-        monkeypatch.setattr(f"recallbook_theory.sampled.unequal.{name}", value)
+        monkeypatch.setattr(f"recallbook_theory.sampled.theory.{name}", value)
 
 
 @pytest.fixture(scope="session")

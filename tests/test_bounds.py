@@ -14,7 +14,7 @@ import recallbook as rb
 from recallbook_studies.intervals import seed_interval
 from recallbook_theory.bounds import information, information_terms as expressions
 from recallbook_theory.bounds.decoding import METHODS, decoded
-from recallbook_theory.symbolic.expressions import N, V
+from recallbook_theory.symbolic.expressions import L, N, V
 
 SIZES = [
     (2, 1, 1, 1),
@@ -29,24 +29,22 @@ SIZES = [
 # Constants, by SymPy
 
 
-def test_pair_mean_is_that_of_centred_vectors():
-    """Over all ordered pairs of different rows, for any centred rows."""
+@pytest.mark.parametrize("samples", [1, 3, 4])
+def test_signal_over_noise_by_enumeration(samples):
+    """Over all ordered pairs of different rows, for any centred rows, and over all batches."""
     table = sp.Matrix([[1, 5], [-3, 2], [2, -11], [0, 4]])
     assert sp.ones(1, 4) * table == sp.zeros(1, 2)
     gram = table * table.T
     off = sum(gram[i, j] for i, j in itertools.permutations(range(4), 2)) / sp.Integer(12)
-    assert off / (sp.trace(gram) / 4) == expressions.pair_mean().subs(V, 4)
-
-
-def test_frequency_square_by_enumeration():
-    for vocab, samples in ((2, 3), (3, 4)):
-        batches = itertools.product(range(vocab), repeat=samples)
-        squares = [
-            sum(sp.Rational(batch.count(k), samples) ** 2 for k in range(vocab))
-            for batch in batches
-        ]
-        expected = expressions.frequency_square().subs({V: vocab, N: samples})
-        assert sp.Rational(sum(squares), len(squares)) == expected
+    pair_mean = off / (sp.trace(gram) / 4)
+    squares = [
+        sum(sp.Rational(batch.count(k), samples) ** 2 for k in range(4))
+        for batch in itertools.product(range(4), repeat=samples)
+    ]
+    square = sp.Rational(sum(squares), len(squares))
+    expected = samples * (1 - pair_mean) * square / (expressions.reading * (L - 1))
+    found = expressions.signal_to_noise().subs({V: 4, N: samples})
+    assert sp.simplify(found - expected) == 0
 
 
 def test_leading_order():
@@ -85,6 +83,11 @@ def test_fano_against_counted_balls():
         exact = (1 - error) * float(sp.log(sp.factorial(vocab) / ball)) - coin
         found = information.required_information(vocab, a / vocab, error)
         assert exact - 1 <= found <= exact + 1e-9
+
+
+def test_what_is_available_is_solved_for_the_number_of_sequences():
+    at_least = expressions.available().subs(N, expressions.samples())
+    assert sp.simplify(at_least - expressions.information) == 0
 
 
 # Numbers

@@ -13,7 +13,7 @@ from sized import either, marked, sized
 import recallbook as rb
 from recallbook_studies.ch08 import estimators
 from recallbook_studies.intervals import seed_interval
-from recallbook_theory.bounds import decoding, decoding as moments
+from recallbook_theory.bounds import decoding
 
 pytestmark = pytest.mark.essential
 
@@ -50,13 +50,11 @@ def test_plenty_of_data_gives_every_fact(method, width):
     assert decoding.decoded(rb.draw(setting, 0), method) == 1
 
 
-def test_argmax_and_descent_are_what_they_say():
+def test_argmax_is_what_it_says():
     problem = rb.draw(marked(20, 4, 8, 500), 3)
     gradient, tokens = rb.initial_gradient(problem), problem.input_embeddings
     scores = problem.output_embeddings @ gradient @ (tokens - tokens.mean(dim=0)).T
     assert torch.equal(rb.decode(problem), scores.argmax(dim=0))
-    scores = problem.output_embeddings @ gradient @ (tokens + problem.trigger).T
-    assert torch.equal(rb.decode(problem, "descent"), scores.argmax(dim=0))
 
 
 def test_whitened_mean_is_the_signal():
@@ -72,56 +70,6 @@ def test_whitened_mean_is_the_signal():
         again.__dict__.update({**vars(problem), **batch._asdict()})
         total += decoding.whiten(problem, rb.initial_gradient(again)).observed / 200
     assert (total - signal).abs().max() < 4.5 / np.sqrt(200)
-
-
-# Features
-
-
-def all_features(problem):
-    """Features of every sequence with token v informative, ``(V, V^(L-1), m)``."""
-    setting, table = problem.setting, problem.input_embeddings
-    others = setting.seq_len - 1
-    beside = torch.tensor(
-        list(itertools.product(range(setting.vocab), repeat=others)), dtype=torch.int64
-    )
-    beside = beside.view(setting.vocab**others, others)
-    shared = float(setting.trigger_in_values) * problem.trigger
-    located = (table[:, None] + table[beside].sum(dim=1) + shared) / setting.seq_len
-    return moments.features(problem, located.flatten(0, 1)).view(
-        setting.vocab, -1, setting.feature_dim
-    )
-
-
-@pytest.mark.parametrize("activation", ["relu", "he2", "linear"])
-@either("tau")
-def test_feature_moments_by_enumeration(activation, tau):
-    """Means to the error of 20,000 draws, differences exact for a linear activation; covariance."""
-    setting = sized(5, 3, 4, 1, width=6, activation=activation, trigger_in_values=tau)
-    problem = rb.draw(setting, 1)
-    every, found = all_features(problem), moments.feature_moments(problem, 20000, 100000)
-    means, scale = every.mean(dim=1), every.flatten(0, 1).std(dim=0).max()
-    assert (found.means - means).abs().max() < 5 * scale / 20000**0.5
-    apart = (found.means - found.means.mean(dim=0)) - (means - means.mean(dim=0))
-    assert apart.abs().max() < (1e-14 if activation == "linear" else 5 * scale / 20000**0.5)
-    exact = torch.cov(every.flatten(0, 1).T, correction=0)
-    assert (found.covariance - exact).abs().max() < 12 * scale**2 / 100000**0.5
-    second = every.flatten(0, 1).T @ every.flatten(0, 1) / (5 * 25)
-    assert (found.second - second).abs().max() < 12 * float(second.max()) / 20000**0.5
-
-
-def test_feature_moments_that_are_exact():
-    """Without the MLP, and for sequences of one token; the stream is the problem's own and
-    repeats."""
-    for setting in (marked(5, 3, 4, 1), marked(5, 1, 4, 1, width=7, activation="gelu")):
-        problem = rb.draw(setting, 2)
-        every, found = all_features(problem), moments.feature_moments(problem)
-        assert torch.allclose(found.means, every.mean(dim=1), atol=1e-14)
-        assert torch.allclose(
-            found.covariance, torch.cov(every.flatten(0, 1).T, correction=0), atol=1e-14
-        )
-    problem = rb.draw(marked(5, 4, 4, 9, width=7), 2)
-    fewer = rb.draw(marked(5, 4, 4, 3, width=7), 2)
-    assert torch.equal(moments.feature_moments(problem).means, moments.feature_moments(fewer).means)
 
 
 def test_a_gradient_of_ones_own_is_read():

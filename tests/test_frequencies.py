@@ -19,7 +19,7 @@ from recallbook_studies.ch11 import breaking, rare_facts as rare
 from recallbook_theory.sampled import unequal_terms as symbolic
 from recallbook_theory.sampled.attention_vector import AttentionVector
 from recallbook_theory.sampled.drawn_facts import drawn_facts
-from recallbook_theory.sampled.unequal import label_choice
+from recallbook_theory.sampled.theory import label_choice
 from recallbook_theory.symbolic import lock_terms
 from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, power, q, tau, trace
 from recallbook_theory.values import effective_dim, sizes
@@ -176,9 +176,10 @@ def test_noises_are_those_of_the_attention_vector(bias):
     assert {
         name: pair for name, pair in ratios.items() if min(pair) < 0.72 or max(pair) > 1.1
     } == {}
-    assert found["own"] == pytest.approx(
-        float(numeric(symbolic.own_sequence(label)["mark"])(values)), rel=0.05
-    )
+    # of the mark, where R / L^2 (1 - P'_2) stands for a token's third moment
+    tokens, mark = 3 / L * (q**2 - q * power(0, 2)), (1 - 1 / L) / L**2 * (1 - power(0, 2))
+    own = numeric(symbolic.own_sequence(label) / tokens * mark)(values)
+    assert found["own"] == pytest.approx(float(np.mean(own)), rel=0.05)
 
 
 def test_sequences_exchanged_count_twice_at_large_dimension():

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import sympy as sp
 import torch
@@ -135,8 +136,13 @@ def as_rows(quantity, terms):
     }
 
 
+def rows(quantity):
+    """Rows of the stored table."""
+    return pd.read_parquet(moments.TABLE).query("quantity == @quantity").itertuples(index=False)
+
+
 def stored(quantity):
-    return {tuple(row[:-1]): row[-1] for row in moments.rows(quantity)}
+    return {tuple(row[:-1]): row[-1] for row in rows(quantity)}
 
 
 def test_the_mean_of_the_table_is_what_the_enumeration_gives():
@@ -169,7 +175,7 @@ ORDERED = (N, L, V, d, lock_symbols.T)
 def of_table(quantity, flag, without=()):
     """Rows of the table at this tau, coefficients by powers of 1/N, 1/L, 1/V, 1/d and of T."""
     found = Counter()
-    for row in moments.rows(quantity):
+    for row in rows(quantity):
         if row.tau <= flag and row.term not in without:
             found[row.N, row.L, row.V, row.d, row.T] += row.coefficient
     return found

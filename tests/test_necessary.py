@@ -17,7 +17,7 @@ from sized import SIZES, either, marked, sized
 import recallbook as rb
 from recallbook_studies.ch05 import scores
 from recallbook_theory import moments
-from recallbook_theory.bounds import closed_form, coverage, recall_law
+from recallbook_theory.bounds import closed_form, coverage, necessary, recall_law
 from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, tau
 
 PAGE = Path(__file__).parent.parent / "book" / "proofs_necessary.md"
@@ -26,9 +26,9 @@ PAGE = Path(__file__).parent.parent / "book" / "proofs_necessary.md"
 def values(setting):
     """Every symbol of the theorem at a setting, theta left out."""
     sizes = (getattr(setting, name) for name in (*SIZES, "trigger_in_values"))
-    found = dict(zip((V, L, d, N, tau), map(int, sizes), strict=True)) | {coverage.theta: 0.5}
-    found[coverage.e_2] = math.sqrt(coverage.pull_square(found))
-    return closed_form.constants(found, coverage.mean_bias)
+    found = dict(zip((V, L, d, N, tau), map(int, sizes), strict=True)) | {necessary.theta: 0.5}
+    found[necessary.e_2] = math.sqrt(necessary.pull_square(found))
+    return closed_form.constants(found, necessary.mean_bias)
 
 
 def attention_vector(problem):
@@ -107,22 +107,22 @@ def test_moments_are_on_their_side(setting, pair):
     length = np.array([np.linalg.norm(draw.a) for draw in draws])
     main = np.array([draw.main for draw in draws]) / length
     error = main.std() / 500**0.5
-    least = said[coverage.y] * (1 if pair else ((1 - 1 / setting.vocab) / 3) ** 0.5)
+    least = said[necessary.y] * (1 if pair else ((1 - 1 / setting.vocab) / 3) ** 0.5)
     assert main.mean() == pytest.approx(least, abs=4 * error, rel=0.02)
     relative = np.square(main / main.mean() - 1)
-    assert relative.mean() < said[coverage.s] + 4 * relative.std() / 500**0.5
-    for name, symbol in (("facts", coverage.r_1), ("others", coverage.r_2)):
+    assert relative.mean() < said[necessary.s] + 4 * relative.std() / 500**0.5
+    for name, symbol in (("facts", necessary.r_1), ("others", necessary.r_2)):
         square = np.square([getattr(draw, name) for draw in draws]).mean(axis=1) / length**2
         bound = said[symbol] * (1 if pair else 1.5)
         assert square.mean() < bound + 4 * square.std() / 500**0.5
         assert bound < (12 if pair else 50) * square.mean()
     worst = np.array([min(draw.total) for draw in draws]) / length
-    assert np.mean(worst >= 0.5 * least) >= said[coverage.P]
+    assert np.mean(worst >= 0.5 * least) >= said[necessary.P]
     spread = [
         np.linalg.norm(draw.second, 2) * np.linalg.norm(draw.matrix, 2) ** 2 for draw in draws
     ]
     taken = np.mean(spread) / (0.95 * (0.5 * least) ** 2)
-    bound = closed_form.constants({**said, coverage.z: 1.0}, coverage.many_tokens)[coverage.b]
+    bound = closed_form.constants({**said, necessary.z: 1.0}, necessary.many_tokens)[necessary.b]
     assert pair or taken < bound < 80 * taken
 
 
@@ -134,17 +134,17 @@ def test_the_pull_has_all_terms_of_the_table(setting):
     """Power by power it is what the table's polynomials in |t|^2 give in the mean over t."""
     exact, sizes = moments.exact(setting), values(setting)
     whole = scores.over_triggers(setting, exact.pull + 2 * exact.overlap)
-    found = np.polynomial.Polynomial(coverage.pull_parts(sizes))(1 / setting.samples)
+    found = np.polynomial.Polynomial(necessary.pull_parts(sizes))(1 / setting.samples)
     assert found == pytest.approx(whole, rel=1e-9)
-    assert coverage.pull_square(sizes) >= whole
+    assert necessary.pull_square(sizes) >= whole
 
 
-@pytest.mark.parametrize("level", coverage.LEVELS)
+@pytest.mark.parametrize("level", necessary.LEVELS)
 def test_the_two_signs_against_many_tokens(level):
     """Step 5: whatever the signals of both signs are, in units of the least deviation."""
     signals = np.random.default_rng(0).normal(1, 3, (2, 10**5))
     own = norm.cdf(level - np.maximum(signals, 0)).mean(axis=0) - norm.cdf(-1.25)
-    slope = float(coverage.many_tokens()[coverage.a].subs(coverage.z, level))
+    slope = float(necessary.many_tokens()[necessary.a].subs(necessary.z, level))
     below = (level + 1.25) ** 2 - np.maximum(signals.mean(axis=0), 0) ** 2
     assert 0 < (own - slope * below).min() < 0.01
 
@@ -155,16 +155,18 @@ def test_uneven_labels_lengthen_the_weights(samples):
     """Steps 3 and 4 of label frequencies: weights of all facts of a draw, then their chances."""
     vocab, dim = 1500, 500
     problem = rb.draw(setting := marked(vocab, 2, dim, samples), 0)
-    at = {**values(setting), coverage.N_plus: samples}
-    said = closed_form.constants(at, coverage.label_frequencies)
+    at = {**values(setting), necessary.N_plus: samples}
+    said = closed_form.constants(at, necessary.label_frequencies)
     weights = vocab * recall_law.stored_weights(problem).numpy()
     length = np.linalg.norm(weights, axis=1)
-    assert said[coverage.Q] < length.min() < 4 * said[coverage.Q]
+    assert said[necessary.Q] < length.min() < 4 * said[necessary.Q]
     shown = np.bincount(problem.tokens.gather(1, problem.positions[:, None])[:, 0], minlength=vocab)
     usual = np.flatnonzero(shown <= samples / vocab)
     right = dim**0.5 * abs(np.diag(weights) / length)[usual]
-    assert right.max() < said[coverage.r] < 12 * right.max()
-    recalled = numeric(coverage.label_frequencies()[coverage.R])({**said, coverage.r: right.max()})
+    assert right.max() < said[necessary.r] < 12 * right.max()
+    recalled = numeric(necessary.label_frequencies()[necessary.R])(
+        {**said, necessary.r: right.max()}
+    )
     most = recall_law.recall_at_most(torch.from_numpy(weights), dim)[usual].max()
     assert most < 1 - (1 - recalled) / (0.5 - 3 / vocab ** (1 / 3)) < 0.9
 
@@ -176,8 +178,8 @@ def test_nothing_falls_with_more_sequences(sizes, flag):
     grid = [
         {V: sizes[0], L: sizes[1], d: sizes[2], tau: flag, N: sizes[0] * 1.5**k} for k in range(40)
     ]
-    pulls = [at[N] ** 2 * coverage.pull_square(at) for at in grid]
-    missed = [coverage.outscored(at) for at in grid]
+    pulls = [at[N] ** 2 * necessary.pull_square(at) for at in grid]
+    missed = [necessary.outscored(at) for at in grid]
     assert pulls == sorted(pulls)
     assert [(a, b) for a, b in itertools.pairwise(missed) if a > 0 and b > a] == []
 
@@ -189,7 +191,7 @@ def test_nothing_falls_with_more_sequences(sizes, flag):
 @pytest.mark.parametrize("flag", by_night([False, True], day=1))
 def test_marked_tokens_are_outscored_as_often_as_is_proved(flag):
     setting = sized(64, 300, 48, 64, trigger_in_values=flag)
-    proved = coverage.outscored({V: 64, L: 300, d: 48, N: 64, tau: int(flag)})
+    proved = necessary.outscored({V: 64, L: 300, d: 48, N: 64, tau: int(flag)})
     behind = []
     for seed in range(300):
         problem = rb.draw(setting, seed)
@@ -217,7 +219,7 @@ def test_what_is_necessary_is_not_above_what_is_predicted(sizes):
             assert rb.minimum_samples(*sizes, accuracy, learner="three steps", **given) < (
                 1.01 * predicted
             )
-            assert coverage.mean_bias_samples(*sizes, accuracy, flag) < 0.5 * predicted
+            assert necessary.mean_bias_samples(*sizes, accuracy, flag) < 0.5 * predicted
 
 
 # The call
@@ -241,26 +243,26 @@ def test_what_three_steps_need_is_at_least_coverage():
 def test_at_large_sizes_it_is_the_leading_order():
     vocab, length, dim = 10**9, 10**9, 10**7
     leading = 6.6 * 0.4**0.5 * length**2 * vocab**0.5 / dim**1.5
-    assert 0.95 < coverage.mean_bias_samples(vocab, length, dim) / leading < 1
+    assert 0.95 < necessary.mean_bias_samples(vocab, length, dim) / leading < 1
     # far below L = sqrt(V d) nothing: with tau = 1 the trigger gains more than 1/(L^2 V)
-    assert coverage.mean_bias_samples(10**10, 10**6, 10**4, 0.9, True) == 0
+    assert necessary.mean_bias_samples(10**10, 10**6, 10**4, 0.9, True) == 0
 
 
 def test_numbers_are_excluded_where_every_sequence_locks():
     sizes = (10**6, 1000, 10**5)
-    first, last = coverage.excluded_samples(*sizes)
+    first, last = necessary.excluded_samples(*sizes)
     assert 1e7 < first < 2e7 and 1.3e8 < last < 1.4e8
     assert (
         last
-        < coverage.excluded_samples(*sizes, 0.95)[1]
+        < necessary.excluded_samples(*sizes, 0.95)[1]
         < 0.5 * rb.critical_samples(*sizes, trigger_in_values=True)
     )
     # where the first is beyond the last, none is; below it, nothing is known
-    first, last = coverage.excluded_samples(10**5, 1000, 10**4)
+    first, last = necessary.excluded_samples(10**5, 1000, 10**4)
     assert 2.3e5 < first == last
     least = partial(rb.minimum_samples, learner="three steps", trigger_in_values=True)
     assert least(*sizes) < 2.4e6
-    assert coverage.excluded_samples(1000, 10, 10) == (math.inf, math.inf)
+    assert necessary.excluded_samples(1000, 10, 10) == (math.inf, math.inf)
 
 
 def test_without_a_model_it_is_what_both_need():
@@ -272,7 +274,7 @@ def test_without_a_model_it_is_what_both_need():
 @pytest.mark.essential
 def test_the_page_prints_the_formulas():
     page = PAGE.read_text(encoding="utf-8")
-    formulas = coverage.mean_bias(), coverage.many_tokens(), coverage.label_frequencies()
+    formulas = necessary.mean_bias(), necessary.many_tokens(), necessary.label_frequencies()
     printed = [f"{sp.latex(symbol)}&={sp.latex(e)}" for of in formulas for symbol, e in of.items()]
     assert [formula for formula in printed if formula not in page] == []
 
@@ -290,9 +292,9 @@ def test_at_the_edges_of_the_sizes(vocab, flag):
         assert shown <= found < math.inf
         assert found <= least(vocab, length, dim, 0.95)
         assert length > 1 or found == shown
-        at = {V: vocab, d: dim, N: max(2.0 * vocab, 8), coverage.N_plus: 3.0 * vocab}
+        at = {V: vocab, d: dim, N: max(2.0 * vocab, 8), necessary.N_plus: 3.0 * vocab}
         # nan where r^2 > d, which excludes nothing
         assert (
             vocab < 216
-            or not closed_form.constants(at, coverage.label_frequencies)[coverage.R] < 0.5
+            or not closed_form.constants(at, necessary.label_frequencies)[necessary.R] < 0.5
         )

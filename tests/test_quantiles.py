@@ -8,7 +8,7 @@ from sized import marked, sized
 
 import recallbook as rb
 from recallbook_studies.ch09 import quantiles
-from recallbook_theory.sampled import unequal
+from recallbook_theory.sampled import theory as sampled
 
 LEVELS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 
@@ -40,10 +40,10 @@ def test_draws_of_coverage_alone_have_the_law_of_empty_boxes():
 
 
 def test_unequal_facts_take_the_quantiles_of_their_draws(monkeypatch):
-    monkeypatch.setattr(unequal, "ENOUGH", 1.0)  # few draws for the mean
+    monkeypatch.setattr(sampled, "ENOUGH", 1.0)  # few draws for the mean
     setting = sized(20, 6, 16, 200, zipf=1.0)
     found = rb.predict(setting, warn=False)
-    law = unequal.UnequalFacts(setting).draws(setting)
+    law = sampled.SampledTheory(setting).draws(setting, ())
     assert len(law.accuracy) == 256
     assert found.quantile(0.1) == tuple(np.quantile(values, 0.1) for values in law)
     assert found.lock_on == pytest.approx(law.lock_on.mean(), abs=4 * law.lock_on.std() / 4)

@@ -21,7 +21,7 @@ from recallbook_studies.intervals import fitted_slope, seed_interval
 from recallbook_studies.running import committed
 from recallbook_studies.sweeps import SWEEPS
 from recallbook_theory import hermite
-from recallbook_theory.bounds import closed_form, information
+from recallbook_theory.bounds import information
 from recallbook_theory.symbolic.expressions import d, numeric
 
 pytestmark = pytest.mark.essential
@@ -45,12 +45,6 @@ REFUSED = [
     ),
     (rb.minimum_samples, SIZES, "learner='two steps'"),
     (information.available_information, {**SIZES, "samples": 9}, "samples=-1"),
-    (information.allowed_accuracy, {"vocab": 4}, "nats=nan"),
-    (
-        closed_form.sufficient_samples_closed_form,
-        SIZES,
-        "vocab=4; seq_len=1; dim=0; accuracy=1.0; accuracy=0; trigger_in_values=1",
-    ),
     (rb.sufficient_samples, SIZES, "accuracy=1.0; accuracy=0; confidence=1.5; seed=-1"),
     (rb.critical_width, {**SIZES, "samples": 640}, "accuracy=1; dim=0; samples=-1; width=3"),
     (rb.critical_samples, SIZES, "accuracy=1; accuracy='x'; accuracy=nan; dim=0; samples=3"),

@@ -14,9 +14,8 @@ from sized import marked, sized
 import recallbook as rb
 from recallbook.data.residuals import residuals
 from recallbook_studies.ch11 import remedies
-from recallbook_theory.sampled import unequal
+from recallbook_theory.sampled import theory as sampled
 from recallbook_theory.sampled.attention_vector import NOISES, AttentionVector, Facts
-from recallbook_theory.sampled.covariances import square_root
 from recallbook_theory.sampled.drawn_facts import drawn_facts, first_residuals, label_counts
 from recallbook_theory.sampled.located import answer, locate, located_counts
 
@@ -284,7 +283,7 @@ def test_many_dimensions_are_turned_into_few(dim):
 @pytest.fixture
 def few_draws(monkeypatch):
     """Time is short in tests; the error that comes with a prediction says what that costs."""
-    monkeypatch.setattr(unequal, "MOST", 16)
+    monkeypatch.setattr(sampled, "MOST", 16)
 
 
 SMALL = marked(96, 12, 48, 1500)
@@ -297,7 +296,7 @@ def test_what_each_term_costs(few_draws):
     assert broken.lock_on < 0.6 and broken.accuracy < 0.6
     mended = rb.predict(setting, without=("frequent tokens",), warn=False)
     assert mended.lock_on > broken.lock_on + 0.2 and not mended.ledger
-    assert {*broken.ledger} == {*unequal.NAMES}
+    assert {*broken.ledger} == {*sampled.NAMES}
     assert [term for term in broken.ledger.values() if not (term.size >= 0 and term.formula)] == []
     assert broken.ledger["frequent tokens"].size > 10 * broken.ledger["uneven facts"].size
     stored = rb.predict(setting, without=("frequent tokens", "interference"), warn=False)
@@ -327,11 +326,11 @@ def test_the_error_of_a_prediction_is_that_of_its_draws(few_draws):
     setting = marked(64, 12, 24, 600, zipf=1.0)
     with pytest.warns(UserWarning, match=r"differ from draw to draw.*known to 0\.\d+ only"):
         found = rb.predict(setting)
-    assert 0.1 < found.lock_on < 0.9 and found.error > unequal.UNCERTAIN
+    assert 0.1 < found.lock_on < 0.9 and found.error > sampled.UNCERTAIN
     others = []
     for first in range(1, 9):
         draws = [drawn_facts(setting, 10**4 * first + k, {}) for k in range(16)]
-        scores = [unequal.attention_scores(draw, AttentionVector(draw.facts)) for draw in draws]
+        scores = [sampled.attention_scores(draw, AttentionVector(draw.facts)) for draw in draws]
         places = [
             locate(at.tokens, at.mark, draw.facts) for at, draw in zip(scores, draws, strict=True)
         ]
@@ -367,13 +366,13 @@ def test_a_warning_says_where_failing_draws_may_be_too_rare_to_be_met():
 def test_a_control_variate_leaves_the_mean():
     """Exact where both are the same, and the plain mean where they have nothing in common."""
     every = list(RNG.random((64, 3)))
-    same = unequal.Controlled.of(every[:16], every)
+    same = sampled.Controlled.of(every[:16], every)
     assert same.mean == pytest.approx(np.mean(every, axis=0)) and same.noise == pytest.approx(
         np.zeros(3), abs=1e-12
     )
     assert same.draws == pytest.approx(np.std(every, axis=0, ddof=1) / 8)
     constant = [np.ones(3)] * 64
-    alone = unequal.Controlled.of(every[:16], constant)
+    alone = sampled.Controlled.of(every[:16], constant)
     assert alone.mean == pytest.approx(
         np.mean(every[:16], axis=0)
     ) and alone.draws == pytest.approx(np.zeros(3))
@@ -381,7 +380,7 @@ def test_a_control_variate_leaves_the_mean():
 
 def test_the_root_of_a_covariance_is_symmetric_and_squares_to_it():
     table = np.random.default_rng(0).standard_normal((5, 3))
-    root = square_root(table @ table.T)  # of rank 3
+    root = sampled.square_root(table @ table.T)  # of rank 3
     np.testing.assert_allclose(root, root.T, atol=1e-12)
     np.testing.assert_allclose(root @ root, table @ table.T, atol=1e-12)
 

@@ -22,7 +22,7 @@ from recallbook.arguments import not_allowed
 from recallbook.setting import Setting, fact_frequencies
 from recallbook_studies.critical import critical_table
 from recallbook_studies.running.archive import load_results
-from recallbook_theory.sampled.unequal import label_choice
+from recallbook_theory.sampled.theory import label_choice
 
 Vector = Float64[np.ndarray, " n"]
 Form = tuple[Vector, Vector]  # uv', of which the symmetric half counts

@@ -24,6 +24,7 @@ from recallbook_studies.ch12 import between, ladder
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 from recallbook_theory.prediction import theory_of
 from recallbook_theory.symbolic.expressions import Array, d
+from recallbook_theory.theories import Asked
 
 __all__ = ["bag_of_words_accuracy"]  # used as it is
 
@@ -245,7 +246,9 @@ def excess_of_prediction(rows: DataFrame, terms: list[str]) -> Numbers:
     simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
 
     def excess(*without: str) -> Interval:
-        predicted = [theory_of(s).averages(s, without, recall=False).lock_on for s in settings]
+        predicted = [
+            theory_of(s).averages(s, Asked(without, recall=False)).lock_on for s in settings
+        ]
         return seed_interval(np.mean(predicted) - simulated)
 
     return {"settings": len(settings), "whole": excess(), **{term: excess(term) for term in terms}}

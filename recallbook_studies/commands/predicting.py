@@ -77,7 +77,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterat
         "wanted": wanted,
     }
     if setting.width is None and (search or theory.sampled):
-        from recallbook_theory.sampled.unequal import LARGEST_VOCAB  # it loads torch
+        from recallbook_theory.sampled.theory import LARGEST_VOCAB  # it loads torch
 
         if setting.vocab <= LARGEST_VOCAB:
             known = {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}

@@ -160,8 +160,8 @@ def _provable(problem: Problem) -> tuple[Problem, Geometry]:
     """Check the problem, and return it in float64 on the CPU with the geometry of its output
     embeddings."""
     problem = check_problem(problem, torch.float64, "cpu")
-    setting = problem.setting
-    if not setting.law.proved or (geometry := setting.law.geometry) is None:
+    setting, geometry = problem.setting, problem.setting.law.geometry
+    if not setting.law.proved or geometry is None:
         allowed = (
             "one of "
             + ", ".join(repr(name) for name, law in LAWS.items() if law.proved)
@@ -223,7 +223,7 @@ def _charged(problem: Problem, q: Tensor, p: Tensor, shares: Tensor) -> Tensor:
     setting, z = problem.setting, problem.input_embeddings
     h = z + float(setting.trigger_in_values) * problem.trigger
     overlaps, own = z @ h.T, h @ h.T
-    b, found = recall_law.pull(setting, RARE), torch.zeros_like(q[0])
+    b, most = recall_law.pull(setting, RARE), torch.zeros_like(q[0])
     longest = torch.linalg.norm(h, dim=1)
     blur = 2.0**-48 * setting.dim * longest * (longest.max() + torch.linalg.norm(z, dim=1).max())
     for kappa in FAILING:
@@ -231,8 +231,8 @@ def _charged(problem: Problem, q: Tensor, p: Tensor, shares: Tensor) -> Tensor:
         moved = sum(row @ (overlaps - one).abs() for row, one in zip(counted, own, strict=True))
         moved += blur * float(counted.sum())  # B_v
         proved = recall_law.recall_bound(q, setting.dim, b * moved)
-        found = torch.maximum(found, proved - kappa - RARE)
-    return found
+        most = torch.maximum(most, proved - kappa - RARE)
+    return most
 
 
 def _from_above(

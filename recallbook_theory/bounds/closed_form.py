@@ -16,7 +16,6 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
-from recallbook.arguments import check_flag, check_share, check_size
 from recallbook_theory.search import bracket
 from recallbook_theory.symbolic.expressions import L, N, V, Values, d, numeric, tau
 
@@ -190,24 +189,12 @@ def sufficient_samples_closed_form(
     $=1-\delta$ is proved; inf where it never is.
 
     What holds at an $N$ holds at every larger one (thm-closed), so bisection finds where the
-    conditions begin to hold.
+    conditions begin to hold. ``vocab`` is at least 5 and ``seq_len`` at least 2; sizes are as
+    :func:`recallbook.sufficient_samples` checks them."""
+    sizes = {V: vocab, L: seq_len, d: dim, tau: int(trigger_in_values)}
 
-    Raises
-    ------
-    ValueError
-        A size that is none (``vocab`` at least 5, ``seq_len`` at least 2), ``accuracy`` not between
-        0 and 1, ``trigger_in_values`` no boolean.
-    """
-    error = 1 - check_share("accuracy", accuracy)
-    few = check_size("vocab", vocab, smallest=SMALLEST_VOCAB)
-    sizes = {V: few, L: check_size("seq_len", seq_len, smallest=2), d: check_size("dim", dim)}
-    sizes[tau] = int(check_flag("trigger_in_values", trigger_in_values))
-    found = bracket(
-        lambda samples: max(conditions({**sizes, N: float(samples)}, error)) <= 1,
-        few,
-        smallest=few,
-        largest=LARGEST,
-        tolerance=1e-9,
-        logarithmic=True,
-    )
-    return float(found.high)
+    def enough(samples: int) -> bool:
+        return max(conditions({**sizes, N: float(samples)}, 1 - accuracy)) <= 1
+
+    ends = {"smallest": vocab, "largest": LARGEST}
+    return float(bracket(enough, vocab, **ends, tolerance=1e-9, logarithmic=True).high)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching
@@ -20,93 +19,17 @@ from torch.nn import functional
 
 from recallbook.arguments import Device, check_choice
 from recallbook.data.residuals import centred_labels
-from recallbook.data.streams import stream, uniform_integers
 from recallbook.data.task import Problem, check_problem
 from recallbook.model.ties import logit_slack, tied
 from recallbook.setting import other_frequencies
 from recallbook.training.early_phase import value_step
 from recallbook.training.gradients import features
 
-METHODS = ("argmax", "whitened", "assignment", "refined", "descent")
-TOKEN_LAWS = ("zipf", "other_zipf")
-CONTEXTS = 2000  # sets of other tokens; each meets every informative token
-PER_FEATURE = 64  # sequences for each feature in the covariance
-ENTRIES = 1 << 22  # numbers in one block of features
+METHODS = ("argmax", "whitened", "assignment", "refined")
 MOST_SWAPS = 20  # per token; the likelihood rises with each, so this only guards against rounding
 LEAST_GAIN = 1e-9  # in the log-likelihood: gains closer than this tie
 # singular values below this share of the largest belong to tables with repeated rows
 DEGENERATE = 1e-9
-# directions of features with less of the largest second moment: what float64 leaves is rounding
-SILENT = 1e-10
-
-
-class FeatureMoments(NamedTuple):
-    r"""``means``: $\mathbb E[g\mid v]$, ``(V, m)``. ``covariance``: of $g$ over all tokens, ``(m,
-    m)``."""
-
-    means: Float[Tensor, "V m"]
-    covariance: Float[Tensor, "m m"]
-
-    @property
-    def second(self) -> Float[Tensor, "m m"]:
-        r"""$\mathbb E\,gg^\top$."""
-        mean = self.means.mean(dim=0)
-        return self.covariance + torch.outer(mean, mean)
-
-
-def feature_moments(
-    problem: Problem, contexts: int = CONTEXTS, sequences: int | None = None
-) -> FeatureMoments:
-    r"""Compute the means given the informative token, and the covariance, of the features of mean
-    sequences.
-
-    Without the MLP exact. With it by Monte Carlo from a stream of the problem's own seed that is
-    used for nothing else: the same other tokens stand beside every informative token, so that
-    differences of means hardly vary, and are exact for a linear activation. The covariance is from
-    ``sequences`` others (default: 64 for each feature, and not fewer than ``contexts``), in which
-    every token is the informative one equally often. Exact at $L=1$."""
-    setting, z = problem.setting, problem.input_embeddings
-    setting.require_equal("moments are those of uniform tokens", TOKEN_LAWS)
-    vocab, length, size = setting.vocab, setting.seq_len, setting.feature_dim
-    if problem.mlp_weights is None:
-        z_mean = z.mean(dim=0)
-        shared = float(setting.trigger_in_values) * problem.trigger
-        beta = (z - z_mean) / length
-        means = (z + (length - 1) * z_mean + shared) / length
-        return FeatureMoments(means, beta.T @ beta * (length / vocab))
-    contexts = contexts if length > 1 else 1
-    at_once = max(1, ENTRIES // (vocab * size))
-    means, total, second = z.new_zeros(vocab, size), z.new_zeros(size), z.new_zeros(size, size)
-    for part in torch.split(_beside(problem, contexts, 0)[:, None], at_once):
-        means += _features_beside(problem, part).sum(dim=0) / contexts
-    wanted = sequences or max(contexts, PER_FEATURE * size)
-    rounds = -(-wanted // vocab) if length > 1 else 1  # in a round each token is informative once
-    beside = _beside(problem, rounds * vocab, 1).view(rounds, vocab, -1)
-    for part in torch.split(beside, at_once):
-        g = _features_beside(problem, part).flatten(0, 1)
-        second += g.T @ g / (rounds * vocab)
-        total += g.sum(dim=0) / (rounds * vocab)
-    return FeatureMoments(means, second - torch.outer(total, total))
-
-
-def _features_beside(problem: Problem, beside: Float[Tensor, "n _ d"]) -> Float[Tensor, "n V m"]:
-    """Compute the features of mean sequences of every informative token beside others of these
-    sums."""
-    shared = float(problem.setting.trigger_in_values) * problem.trigger
-    e_mean = (beside + problem.input_embeddings + shared) / problem.setting.seq_len
-    return features(problem, e_mean.flatten(0, 1)).view(*e_mean.shape[:2], -1)
-
-
-def _beside(problem: Problem, count: int, block: int) -> Float[Tensor, "n d"]:
-    """Sum the embeddings of the other tokens, for ``count`` sequences of the reader's own."""
-    others = problem.setting.seq_len - 1
-    if others == 0:
-        return problem.input_embeddings.new_zeros(count, problem.setting.dim)
-    drawn = uniform_integers(
-        stream(problem.seed, "reader_tokens", block), problem.setting.vocab, count * others
-    )
-    tokens = torch.from_numpy(drawn.reshape(count, others)).to(problem.device)
-    return functional.embedding_bag(tokens, problem.input_embeddings, mode="sum")
 
 
 class Whitened(NamedTuple):
@@ -138,9 +61,7 @@ def decode(
         Its tokens and labels enter through $G$ only; the permutation is not looked at.
     method : str
         ``"argmax"``: $\arg\max_k u_k^\top Gx_v$, with $x_v=g\big(\frac{z_v+(L-1)\bar z+\tau
-        t}L\big)$ centred. ``"descent"``: $\arg\max_ku_k^\top G\,g(z_v+\tau t)$, what the model
-        answers after one step of gradient descent when attention is exactly on the token, but for
-        an output bias. Both may give a label twice, and take tokens of any frequency and any
+        t}L\big)$ centred. It may give a label twice, and takes tokens of any frequency and any
         weights of the loss; the next three assume equal facts and the plain loss. ``"whitened"``:
         $\arg\max_ka_k^\top Yb_v$ after :func:`whiten`. ``"assignment"``: the permutation with the
         largest $\sum_va_{\pi(v)}^\top Yb_v$, the likelihood's linear part. ``"refined"``: from
@@ -159,8 +80,7 @@ def decode(
 
     Notes
     -----
-    With the MLP the $x_v$ of ``"argmax"`` is exact to first order in the shift that one token makes; the methods that
-    whiten use all features with their means and second moment (:mod:`recallbook_theory.bounds.decoding`). Ours.
+    With the MLP $x_v$, and with it the units of noise, is exact to first order in the shift that one token makes. Ours.
 
     Examples
     --------
@@ -171,70 +91,47 @@ def decode(
     """
     method = check_choice("method", method, METHODS)
     problem = check_problem(problem, dtype, device)
-    if method == "refined":
-        seen = whiten(problem, _seen(problem, gradient))
-        return refine(seen, _first_matching(_best(*_fit(seen), "assignment")))
-    best = choices(problem, method, gradient)
+    like = problem.input_embeddings
+    seen = value_step(problem) if gradient is None else gradient.to(like)
+    best = _best_labels(problem, method, seen)
     return _first_matching(best) if method == "assignment" else best.int().argmax(dim=1)
 
 
-def choices(problem: Problem, method: str = "argmax", gradient: Tensor | None = None) -> Tensor:
-    """Say which labels the method finds equally good for each token, ``(V tokens, V labels)`` of
-    truth values.
-
-    One label, but for ties (:mod:`recallbook.model.ties`). With ``"assignment"``: the labels that
-    some best permutation gives the token. :func:`decode` returns the lowest label, or a permutation
-    made of such labels.
+def decoded(problem: Problem, method: str = "argmax") -> float:
+    """Compute the fraction of the facts that the method finds; one that ties with k - 1 other
+    labels counts 1/k.
 
     Raises
     ------
     ValueError
         As :func:`decode`.
     """
-    method = check_choice("method", method, METHODS)
     problem = check_problem(problem)
-    if method == "refined":  # a path of exchanges: one answer
-        return functional.one_hot(
-            decode(problem, method, gradient=gradient), problem.setting.vocab
-        ).bool()
-    return _best(*_scores(problem, method, _seen(problem, gradient)), method)
-
-
-def decoded(problem: Problem, method: str = "argmax", gradient: Tensor | None = None) -> float:
-    """Compute the fraction of the facts that the method finds; one that ties with k - 1 other
-    labels counts 1/k."""
-    best = choices(problem, method, gradient)
+    best = _best_labels(problem, check_choice("method", method, METHODS), value_step(problem))
     right = best.gather(1, problem.permutation.to(best.device)[:, None])[:, 0]
     return float((right.double() / best.sum(dim=1)).mean())
 
 
-def _seen(problem: Problem, gradient: Tensor | None) -> Tensor:
-    return value_step(problem) if gradient is None else gradient.to(problem.device, problem.dtype)
+def _best_labels(problem: Problem, method: str, gradient: Tensor) -> Tensor:
+    """Say which labels the method finds equally good for each token, ``(V tokens, V labels)`` of
+    truth values.
 
-
-def _scores(problem: Problem, method: str, seen: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute how well each label fits each token ``(V tokens, V labels)``, and the slack of ties
-    ``(V, 1)``."""
-    if method == "descent":
-        tau = float(problem.setting.trigger_in_values)
-        x = features(problem, problem.input_embeddings + tau * problem.trigger)
-    elif method == "argmax":
+    One label, but for ties (:mod:`recallbook.model.ties`). With ``"assignment"``: the labels that
+    some best permutation gives the token. With ``"refined"`` one answer, from a path of
+    exchanges."""
+    if method == "argmax":
         x = token_features(problem)
-        x = x - x.mean(dim=0)
+        seen = Whitened(gradient, problem.output_embeddings, x - x.mean(dim=0))
     else:
-        return _fit(whiten(problem, seen))
-    return _fit(Whitened(seen, problem.output_embeddings, x))
-
-
-def _fit(seen: Whitened) -> tuple[Tensor, Tensor]:
-    r"""Compute the same, $a_k^\top Yb_v$, from a gradient, whitened or not, with vectors of labels
-    and tokens in its units."""
+        seen = whiten(problem, gradient)
     y, a, b = seen
-    return b @ y.T @ a.T, logit_slack(a, y, b)
-
-
-def _best(scores: Tensor, slack: Tensor, method: str) -> Tensor:
-    return admissible(scores, float(slack.max())) if method == "assignment" else tied(scores, slack)
+    scores, slack = b @ y.T @ a.T, logit_slack(a, y, b)
+    if method in ("argmax", "whitened"):
+        return tied(scores, slack)
+    best = admissible(scores, float(slack.max()))
+    if method == "refined":
+        return functional.one_hot(refine(seen, _first_matching(best)), len(best)).bool()
+    return best
 
 
 def admissible(scores: Tensor, slack: float) -> Tensor:
@@ -265,8 +162,8 @@ def admissible(scores: Tensor, slack: float) -> Tensor:
 def _first_matching(best: Tensor) -> Tensor:
     """Choose a permutation of admissible labels, ``(V,)``: the same one wherever the admissible
     labels are the same."""
-    found = maximum_bipartite_matching(csr_array(best.cpu().numpy()), perm_type="column")
-    return torch.from_numpy(found.astype(np.int64)).to(best.device)
+    labels = maximum_bipartite_matching(csr_array(best.cpu().numpy()), perm_type="column")
+    return torch.from_numpy(labels.astype(np.int64)).to(best.device)
 
 
 def token_features(problem: Problem) -> Tensor:
@@ -285,25 +182,15 @@ def whiten(problem: Problem, gradient: Tensor) -> Whitened:
 
     $\Sigma_U=\frac1V\tilde U^\top\tilde U$, and $\Sigma_X=\frac LV X^\top X+\bar x\bar x^\top$ with
     $X$ the centred rows $x_v$: the second moment of the mean sequence's features. The other $L-1$
-    tokens vary like the informative one, and $\bar x$ carries the frequencies of labels. With the
-    MLP $x_v$ and $\Sigma_X$ are from
-    :func:`recallbook_theory.bounds.decoding.feature_moments`, and no direction is left out.
+    tokens vary like the informative one, and $\bar x$ carries the frequencies of labels.
     """
     setting, vocab = problem.setting, problem.setting.vocab
     setting.require_equal("gradients are whitened for equal facts and the plain loss")
-    u = centred_labels(problem)
+    u, x = centred_labels(problem), token_features(problem)
+    x_mean = x.mean(dim=0)
+    rows = torch.cat([(x - x_mean) * (setting.seq_len / vocab) ** 0.5, x_mean[None]])
     u_root = _inverse_root(u / vocab**0.5, min(setting.dim, vocab - 1))
-    if setting.width is None:
-        x = token_features(problem)
-        x_mean = x.mean(dim=0)
-        rows = torch.cat([(x - x_mean) * (setting.seq_len / vocab) ** 0.5, x_mean[None]])
-        x_root = _inverse_root(rows, min(setting.dim, vocab))
-    else:
-        known = feature_moments(problem)
-        x, x_mean = known.means, known.means.mean(dim=0)
-        sizes, directions = torch.linalg.eigh(known.second)
-        keep = sizes > SILENT * sizes[-1]
-        x_root = directions[:, keep] / sizes[keep].sqrt() @ directions[:, keep].T
+    x_root = _inverse_root(rows, min(setting.feature_dim, vocab))
     root = setting.samples**0.5
     return Whitened(
         root * u_root @ gradient @ x_root, u @ u_root, (x - x_mean) @ x_root * (root / vocab)

@@ -17,7 +17,7 @@ from typing import Any
 
 from scipy.special import gammaln, lambertw
 
-from recallbook.arguments import check_number, check_optional, check_size, not_allowed
+from recallbook.arguments import check_number, check_optional, check_size
 from recallbook_theory.bounds import information_terms
 from recallbook_theory.symbolic.expressions import L, N, V, numeric
 
@@ -115,18 +115,9 @@ def maximum_accuracy(
     *,
     reading_error: float = 1.0,
 ) -> float:
-    r"""Give the largest mean fraction of facts that :func:`available_information` allows; at least
-    $\frac1V$, a guess."""
+    r"""Give the largest mean fraction of facts that :func:`available_information` allows, at least
+    $\frac1V$, a guess; inverts the need on average (thm-bound-fano, part 1)."""
     nats = available_information(vocab, seq_len, dim, samples, width, reading_error=reading_error)
-    return allowed_accuracy(vocab, nats)
-
-
-def allowed_accuracy(vocab: int, nats: float) -> float:
-    r"""Give the largest mean fraction of facts that so many nats allow, at least $\frac1V$; inverts
-    the need on average (thm-bound-fano, part 1)."""
-    vocab = check_size("vocab", vocab, smallest=2)
-    if not nats >= 0:
-        raise not_allowed("nats", nats, "a number of at least 0")
     if nats >= _some_facts(vocab):
         return 1.0
     facts = math.exp(1 + lambertw((nats - 1) / math.e).real)  # solves a (log a - 1) + 1 = nats

@@ -21,24 +21,13 @@ reading = sp.Symbol("c", positive=True)  # reading error, in units of the noise'
 unseen = sp.Symbol("mu", positive=True)  # facts that no sequence shows, on average
 
 
-def frequency_square() -> sp.Expr:
-    r"""Give $\mathbb E\sum_kf_k^2$ for multinomial counts $Nf_k$ with equal chances
-    (thm-bound-information, step 4 of the proof)."""
-    mean, variance = 1 / V, (1 / V) * (1 - 1 / V) / N
-    return sp.factor(V * (mean**2 + variance))
-
-
-def pair_mean() -> sp.Expr:
-    r"""Give $\mathbb E\,b_v^\top b_{v'}$ for two different tokens in random order, $\sum_vb_v=0$,
-    mean square length 1 (step 3)."""
-    # 0 = |sum_v b_v|^2 = V + V (V - 1) E
-    return -1 / (V - 1)
-
-
 def signal_to_noise() -> sp.Expr:
-    r"""Give signal over reading error: $\frac N{c(L-1)}\cdot(1-\mathbb E\,b_v^\top
-    b_{v'})\cdot\mathbb E\sum_kf_k^2$."""
-    return sp.factor(N / (L - 1) * (1 - pair_mean()) * frequency_square() / reading)
+    r"""Give signal over reading error, $\frac{N+V-1}{c\,(L-1)(V-1)}$ (thm-bound-information).
+
+    It is $\frac N{c(L-1)}$ times $1-\mathbb E\,b_v^\top b_{v'}=\frac V{V-1}$ for two different
+    tokens in random order, of sum zero and mean square length 1 (step 3), and times $\mathbb
+    E\sum_kf_k^2=\frac{N+V-1}{NV}$ for multinomial counts $Nf_k$ with equal chances (step 4)."""
+    return (N + V - 1) / (reading * (L - 1) * (V - 1))
 
 
 @cache
@@ -50,10 +39,10 @@ def available() -> sp.Expr:
 
 @cache
 def samples() -> sp.Expr:
-    r"""Solve for the $N$ at which so many nats are available in $D$ directions (eq-bound)."""
-    ratio, found = sp.Symbol("s"), signal_to_noise()  # it is linear in N
-    solved = sp.factor((ratio - found.subs(N, 0)) / sp.diff(found, N))
-    return solved.subs(ratio, sp.exp(2 * information / directions) - 1)
+    r"""Give the $N$ at which so many nats are available in $D$ directions: that of
+    :func:`available`, solved for it (eq-bound)."""
+    ratio = sp.exp(2 * information / directions) - 1  # of signal to noise
+    return (V - 1) * (reading * (L - 1) * ratio - 1)
 
 
 def some_facts() -> sp.Expr:
@@ -68,11 +57,6 @@ def fano() -> sp.Expr:
     (thm-bound-fano, part 2)."""
     entropy = -error * sp.log(error) - (1 - error) * sp.log(1 - error)
     return (1 - error) * sp.loggamma(named + 1) - entropy
-
-
-def chance_unseen() -> sp.Expr:
-    r"""Give the chance that no sequence shows a given fact (prop-bound-coverage)."""
-    return (1 - 1 / V) ** N
 
 
 def coverage() -> sp.Expr:

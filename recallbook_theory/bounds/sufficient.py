@@ -38,9 +38,9 @@ class Sufficient(float):
     confidence: float
 
     def __new__(cls, samples: float, by: str, confidence: float = 1.0) -> Sufficient:
-        found = super().__new__(cls, samples)
-        found.by, found.confidence = by, confidence
-        return found
+        number = super().__new__(cls, samples)
+        number.by, number.confidence = by, confidence
+        return number
 
 
 def sufficient_samples(
@@ -112,7 +112,7 @@ def sufficient_samples(
     seed = check_seed("seed", seed)
     fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
     sizes = Setting(**fixed, samples=1)  # checks them
-    start = found = math.inf
+    start = certified = math.inf
     if form_size(sizes) <= LARGEST_FORM:
         start = critical_samples(**fixed, accuracy=accuracy, warn=False)
     if start < math.inf:
@@ -124,11 +124,13 @@ def sufficient_samples(
                 if progress:
                     progress(line)
 
-            found = _first_proved(_Proof(fixed, accuracy, seed, tell), int(start), 1 - confidence)
+            certified = _first_proved(
+                _Proof(fixed, accuracy, seed, tell), int(start), 1 - confidence
+            )
     closed = _closed_form(sizes, accuracy)
-    if closed <= found:
+    if closed <= certified:
         return Sufficient(closed, "closed form" if closed < math.inf else "nothing")
-    return Sufficient(found, "certificates", confidence)
+    return Sufficient(certified, "certificates", confidence)
 
 
 def _closed_form(sizes: Setting, accuracy: float) -> float:
@@ -182,15 +184,15 @@ def _first_proved(proof: _Proof, start: int, risk: float) -> float:
     largest = min(MOST_TOKENS // proof.fixed["seq_len"], max(FARTHEST * start, FARTHEST))
     if start > largest:
         return math.inf
-    found = bracket(
+    samples = bracket(
         proof.promising, start, largest=largest, tolerance=TOLERANCE, logarithmic=True
     ).high
     for attempt in range(1, ATTEMPTS + 1):
-        if found > largest:
+        if samples > largest:
             break
-        if proof.wins(int(found), 2**attempt / risk, attempt):
-            return float(int(found))
-        found *= STEP
+        if proof.wins(int(samples), 2**attempt / risk, attempt):
+            return float(int(samples))
+        samples *= STEP
     return math.inf
 
 

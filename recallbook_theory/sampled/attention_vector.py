@@ -43,11 +43,6 @@ class Facts(NamedTuple):
     tau: float
 
     @property
-    def shares(self) -> Float64[np.ndarray, " V"]:
-        """Of the batch, by label."""
-        return np.asarray(self.counts / self.counts.sum())
-
-    @property
     def residuals(self) -> Float64[np.ndarray, "V e"]:
         r"""$\omega_k(u_k-\sum_jc_ju_j)$."""
         return np.asarray(self.weights[:, None] * (self.labels - self.prediction @ self.labels))
@@ -65,7 +60,7 @@ class AttentionVector:
     def __init__(self, facts: Facts):
         self.facts = facts
         self.size = float(facts.counts.sum())  # N
-        self.f, self.p = facts.shares, facts.others
+        self.f, self.p = facts.counts / self.size, facts.others
         b = self.p @ facts.tokens
         self.x = facts.tokens - b
         self.p_x = self.p[:, None] * self.x

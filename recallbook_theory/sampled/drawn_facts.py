@@ -38,11 +38,11 @@ def drawn_facts(setting: Setting, draw: int, own: OwnTables) -> DrawnFacts:
     rng = np.random.default_rng(seed)
     labels = tables.output[rng.permutation(setting.vocab)]
     frequencies = fact_frequencies(setting)
-    tokens, trigger = _turned(np.concatenate([tables.input, tables.trigger[None]]))
+    *tokens, trigger = _fewest_columns(np.concatenate([tables.input, tables.trigger[None]]))
     counts = label_counts(setting, frequencies, rng)
     weights, prediction = first_residuals(setting, counts, frequencies)
     facts = Facts(
-        tokens=tokens,
+        tokens=np.asarray(tokens),
         labels=_fewest_columns(labels),
         trigger=trigger,
         others=other_frequencies(setting),
@@ -67,12 +67,6 @@ def _fewest_columns(table: Table) -> Table:
     triangle = np.linalg.qr(table.T, mode="r")
     # the signs are the routine's convention
     return np.asarray((triangle * np.sign(np.diag(triangle))[:, None]).T)
-
-
-def _turned(table: Table) -> tuple[Table, Float64[np.ndarray, " d"]]:
-    """Tokens and trigger in the fewest columns."""
-    turned = _fewest_columns(table)
-    return turned[:-1], turned[-1]
 
 
 def label_counts(

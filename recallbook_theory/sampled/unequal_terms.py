@@ -109,16 +109,15 @@ def token_scores(bias: str = "none") -> dict[str, sp.Expr]:
 
 
 @cache
-def own_sequence(bias: str = "none") -> dict[str, sp.Expr]:
-    r"""What sequences meeting themselves add to the mean score of a token, and to the mark:
-    $\frac1N$ of a signal.
+def own_sequence(bias: str = "none") -> sp.Expr:
+    r"""What sequences meeting themselves add to the mean score of a token: $\frac1N$ of a signal.
 
     Of orthogonal embeddings, to leading order in $1/L$.
     """
     squares = 1 - power(2) if bias in ("calibrated", "trained") else 1 - 1 / V  # mean of |u^_y|^2
     squares *= power(-1) / V**2 if bias == "inverse" else 1  # and of the squared loss weight
     skew = -3 / L * (q**2 - q * power(0, 2))
-    return {"token": squares / N * skew, "mark": -squares / N * R / L**2 * (1 - power(0, 2))}
+    return squares / N * skew
 
 
 class Batch(NamedTuple):

@@ -1,5 +1,5 @@
-r"""Lock-on, recall and accuracy where facts are not equally frequent, or embeddings have a
-structure or are given.
+r"""Lock-on, recall and accuracy by sampling draws: where facts are not equally frequent, where
+embeddings have a structure or are given, and for quantiles of every setting.
 
 Drawn are what few numbers describe: tables of embeddings, label counts, and the Gaussian noise of
 the attention vector with its covariance; averaged exactly is over sequences. No constant is fitted,
@@ -30,8 +30,8 @@ from recallbook_theory.sampled.attention_vector import (
     NOISES,
     AttentionVector,
     Facts,
+    Square,
 )
-from recallbook_theory.sampled.covariances import square_root
 from recallbook_theory.sampled.drawn_facts import DrawnFacts, drawn_facts
 from recallbook_theory.sampled.located import (
     AnswerShares,
@@ -41,7 +41,7 @@ from recallbook_theory.sampled.located import (
     located_counts,
 )
 from recallbook_theory.symbolic.expressions import N, V, tau, trace
-from recallbook_theory.theories import Averages, Term, Theory
+from recallbook_theory.theories import OUTCOMES, Asked, Averages, DrawLaw, Term, Theory
 
 STEP, ENOUGH = 16, 0.005  # draws between two looks at the error, standard error that is enough
 CLEAR = 4  # standard errors from a level at which accuracy is clearly on one side of it
@@ -59,14 +59,6 @@ NAMES = (*MEANS, *NOISES, "coverage", "interference")
 Outcomes = Float64[np.ndarray, " 3"]  # accuracy, lock-on, recall
 
 
-class DrawLaw(NamedTuple):
-    """Outcomes of equally likely draws, each in ascending order: one law each, not a joint one."""
-
-    accuracy: Float64[np.ndarray, " n"]
-    lock_on: Float64[np.ndarray, " n"]
-    recall: Float64[np.ndarray, " n"]
-
-
 class TokenScores(NamedTuple):
     """One draw: scores of tokens ``(V,)`` and the mark's score."""
 
@@ -74,8 +66,8 @@ class TokenScores(NamedTuple):
     mark: float
 
 
-class UnequalFacts(Theory):
-    """Averages over draws, of the setting's embeddings or with the caller's own."""
+class SampledTheory(Theory):
+    """Averages over draws of facts, of the setting's embeddings or with the caller's own."""
 
     sampled = True
     # Nothing is off in their map (recallbook_studies/ch11/unequal_map.py), from which these are
@@ -112,15 +104,7 @@ class UnequalFacts(Theory):
         return [table(setting, 6, "vocab", "dim"), table(setting, SQUARES, "vocab", "vocab")]
 
     @np.errstate(**NUMPY)
-    def averages(
-        self,
-        setting: Setting,
-        without: tuple[str, ...] = (),
-        *,
-        recall: bool = True,
-        ledger: bool = False,
-        level: float | None = None,
-    ) -> Averages:
+    def averages(self, setting: Setting, asked: Asked = OUTCOMES) -> Averages:
         """Means over draws.
 
         Noise costs most and moves outcomes least: outcomes without it, of more draws, are a control
@@ -136,46 +120,41 @@ class UnequalFacts(Theory):
             if count % STEP:
                 return False
             so_far = Controlled.of(noisy, quiet)
-            clear = level is not None and abs(so_far.mean[0] - level) > CLEAR * so_far.errors[0]
             error = float(getattr(so_far, part).max())
-            return count >= most or clear or error <= ENOUGH / math.sqrt(2)
+            return count >= most or so_far.clear(asked.level) or error <= ENOUGH / math.sqrt(2)
 
         while with_noise or not enough(len(quiet), 8 * most, "draws"):
             draw = drawn_facts(setting, len(quiet), self.own)
             vector = AttentionVector(draw.facts)
-            scores = attention_scores(draw, vector, without, noisy=False)
-            quiet.append(_outcome(draw, scores, without, recall))
+            scores = attention_scores(draw, vector, asked.without, noisy=False)
+            quiet.append(_outcome(draw, scores, asked))
             if with_noise:
-                scores = attention_scores(draw, vector, without)
-                noisy.append(_outcome(draw, scores, without, recall))
+                scores = attention_scores(draw, vector, asked.without)
+                noisy.append(_outcome(draw, scores, asked))
                 weak = locate(scores.tokens, WEAKER * scores.mark, draw.facts)
                 weaker.append(float(draw.frequencies @ weak.lock))
-                if ledger and len(sizes) < STEP:
+                if asked.ledger and len(sizes) < STEP:
                     sizes.append(_sizes(draw, vector))
                 with_noise = not enough(len(noisy), most, "noise")
-        found = Controlled.of(noisy, quiet)
-        error = float(found.errors.max())
-        terms = _ledger(setting, sizes) if ledger else {}
-        accuracy, lock_on, recalled = np.clip(found.mean, 0, 1).tolist()
-        return Averages(
-            accuracy, lock_on, recalled, error, terms, _remarks(error, float(np.std(weaker)))
-        )
-
-    def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> None:
-        """Not known: in the map nothing is off."""
+        averaged = Controlled.of(noisy, quiet)
+        error = float(averaged.errors.max())
+        terms = _ledger(setting, sizes) if asked.ledger else {}
+        remarks = _remarks(error, float(np.std(weaker)))
+        accuracy, lock_on, recall = np.clip(averaged.mean, 0, 1).tolist()
+        return Averages(accuracy, lock_on, recall, error, terms, remarks)
 
     @np.errstate(**NUMPY)
-    def draws(self, setting: Setting, without: tuple[str, ...] = ()) -> DrawLaw:
+    def draws(self, setting: Setting, without: tuple[str, ...]) -> DrawLaw:
         """Single draws, noise included: four times as many as the averages take at most, up to
         256."""
         require_memory(self.needs(setting), "quantiles")
-        found = []
+        outcomes = []
         for number in range(min(4 * _most(setting), 2 * MOST)):
             draw = drawn_facts(setting, number, self.own)
             scores = attention_scores(draw, AttentionVector(draw.facts), without)
-            found.append(_outcome(draw, scores, without, recall=True))
+            outcomes.append(_outcome(draw, scores, Asked(without)))
         # sums of frequencies may exceed 1 by rounding
-        return DrawLaw(*np.sort(np.clip(found, 0, 1), axis=0).T)
+        return DrawLaw(*np.sort(np.clip(outcomes, 0, 1), axis=0).T)
 
 
 class Controlled(NamedTuple):
@@ -189,6 +168,10 @@ class Controlled(NamedTuple):
     def errors(self) -> Outcomes:
         """Of the means, both together."""
         return np.asarray(np.hypot(self.noise, self.draws))
+
+    def clear(self, level: float | None) -> bool:
+        """Whether mean accuracy lies clearly on one side of the level, if there is one."""
+        return level is not None and abs(self.mean[0] - level) > CLEAR * self.errors[0]
 
     @classmethod
     def of(cls, noisy: list[Outcomes], quiet: list[Outcomes]) -> Controlled:
@@ -221,13 +204,11 @@ def _most(setting: Setting) -> int:
     return STEP * max(1, min(count, MOST) // STEP)
 
 
-def _outcome(
-    draw: DrawnFacts, scores: TokenScores, without: tuple[str, ...], recall: bool
-) -> Outcomes:
+def _outcome(draw: DrawnFacts, scores: TokenScores, asked: Asked) -> Outcomes:
     """Accuracy, lock-on and recall of one draw."""
     located = locate(scores.tokens, scores.mark, draw.facts)
-    found = _answered(draw, located, without) if recall else AnswerShares(0.0, 0.0)
-    return np.array([found.accuracy, float(draw.frequencies @ located.lock), found.recall])
+    right = _answered(draw, located, asked.without) if asked.recall else AnswerShares(0.0, 0.0)
+    return np.array([right.accuracy, float(draw.frequencies @ located.lock), right.recall])
 
 
 def _answered(draw: DrawnFacts, located: PlaceChances, without: tuple[str, ...]) -> AnswerShares:
@@ -264,6 +245,13 @@ def attention_scores(
     standard = draw.generator(1).standard_normal(size)
     noise = square_root(sum(noises, start=np.zeros((size, size)))) @ standard
     return TokenScores(tokens + facts.tokens @ noise, mark + float(facts.trigger @ noise))
+
+
+def square_root(covariance: Square) -> Square:
+    """The symmetric root, which does not depend on how eigenvectors are chosen; rounding below zero
+    is zero."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)
 
 
 # The ledger
@@ -328,7 +316,7 @@ def leading_formulas(bias: str) -> dict[str, sp.Expr]:
     return {
         "frequent tokens": symbolic.bias_pull(bias) ** 2,
         "uneven facts": means["uneven facts"] ** 2,
-        "own sequence": symbolic.own_sequence(bias)["token"] ** 2,
+        "own sequence": symbolic.own_sequence(bias) ** 2,
         **symbolic.noises(bias),
         "coverage": sp.exp(-N * symbolic.f),
         "interference": wrong,
