@@ -26,7 +26,7 @@ from recallbook_studies.ch11.breaking import critical_exponents, critical_zipf
 from recallbook_studies.ch12 import between
 from recallbook_studies.laws import lock_on_at, ratio_for
 from recallbook_theory.bounds import closed_form
-from recallbook_theory.bounds.coverage import mean_bias_samples
+from recallbook_theory.bounds.necessary import mean_bias_samples
 from recallbook_theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook_theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook_theory.values import sizes

@@ -33,8 +33,8 @@ PREDICT = """\
     formula and derived), wanted, critical_samples and capacity. What does not exist is null: quantiles with an MLP,
     and where facts are equal without --search.
 
-    Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --centred, --loss-weights, --output-bias) or embeddings
-    have a structure, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
+    Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias), or embeddings
+    have a structure or are --centred, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
     then found only with --search (a minute or two at V = 256); capacity, which is for equal facts alone, is null."""
 KEYS = """setting accuracy lock_on recall quantiles expected_error doubts binds ledger wanted critical_samples
 capacity""".split()
