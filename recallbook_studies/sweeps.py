@@ -12,7 +12,7 @@ from typing import Any
 from recallbook.setting import Setting
 from recallbook_studies import error_map
 from recallbook_studies.ch06 import certificates, lengths, sandwich
-from recallbook_studies.ch07 import features, phase
+from recallbook_studies.ch07 import phase
 from recallbook_studies.ch09 import accuracy_sizes, capacities, quantiles
 from recallbook_studies.ch11 import embedding_tables, unequal_map
 from recallbook_studies.ch12 import (
@@ -95,12 +95,6 @@ _TABLES = (
         capacities.row,
         "trigger_in_values out_of width samples dim seq_len",
         empty="capacity_50 capacity_99",
-    ),
-    RowTable(
-        "mlp_exponents",
-        "how the number of facts that fit grows with d and with m",
-        features.exponent_row,
-        "case",
     ),
     RowTable(
         "mlp_phase",

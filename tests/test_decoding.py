@@ -11,7 +11,6 @@ from settings import EQUAL, settings
 from sized import either, marked, sized
 
 import recallbook as rb
-from recallbook_studies.ch08 import estimators
 from recallbook_studies.intervals import seed_interval
 from recallbook_theory.bounds import decoding, decoding as moments
 
@@ -168,17 +167,6 @@ def test_refinement_raises_the_likelihood_to_a_local_maximum(index):
             other = end.clone()
             other[[first, second]] = other[[second, first]]
             assert log_likelihood(seen, other) <= best + 1e-6
-
-
-def test_a_threshold_lies_between_two_steps(monkeypatch):
-    sizes = {"vocab": 64, "seq_len": 16, "dim": 24}
-    least = estimators.information.information_samples(**sizes, accuracy=estimators.LEVEL)
-
-    def found(problem, method):
-        return estimators.LEVEL + 0.2 * np.log(problem.setting.samples / (1.1 * least))
-
-    monkeypatch.setattr(estimators, "decoded", found)
-    assert estimators.threshold(sizes, 0) == pytest.approx(1.1 * least, rel=0.02)
 
 
 @either("tau")

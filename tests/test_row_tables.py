@@ -54,7 +54,6 @@ TABLES = {
         ],
         ["samples == 16000 and dim == 256 and seq_len == 512 and out_of == 0 and width == 0"],
     ),
-    "mlp_exponents": Again((), ["case == case"]),
     "mlp_phase": Again(["index == 38"], ["index in (2, 88)"]),
     **{f"survives{name}": Again() for name in LADDER},
     "between_map": Again(["index == 36"], ["index == 25"]),
