@@ -143,12 +143,6 @@ _TABLES = (
         finish=unequal_map.finish,
     ),
     RowTable(
-        "unequal_structure",
-        "structured embeddings beside isotropic ones",
-        embedding_tables.structure_row,
-        "law seq_len",
-    ),
-    RowTable(
         "real_tables",
         "embeddings of language models, words and ions, beside random tables",
         embedding_tables.real_row,
