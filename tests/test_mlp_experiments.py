@@ -62,14 +62,6 @@ def test_slopes_near_zero():
     assert features.slope(wave, 0.01) > 1.5
 
 
-@pytest.mark.parametrize(
-    "activation, mark, expected",
-    [("linear", 1, 1 / 2), ("linear", 0, 0), ("he3", 1, 1 / 8), ("relu", 0, 1 / math.pi)],
-)
-def test_shared_part(activation, mark, expected):
-    assert features.shared_part(activation, mark) == pytest.approx(expected)
-
-
 def test_more_data_never_ask_for_a_wider_mlp():
     plane = rb.load_results("mlp_phase")
     finite = plane[np.isfinite(plane["width"])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -163,15 +162,6 @@ def slope(activation: Phi, variance: float) -> float:
     return float(hermite_coefficients(activation, variance, 1).values[1] / math.sqrt(variance))
 
 
-@cache
-def shared_part(activation: Phi, tau: int) -> float:
-    r"""$\theta/H$ at infinite width: $\sum_k\phi_k^22^{-k}/K$ with the trigger in the values,
-    $\phi_0^2/K$ without."""
-    phi = hermite_coefficients(activation, 1.0, 30).values
-    shared = np.sum(phi**2 * (0.5 if tau else 0.0) ** np.arange(len(phi)))
-    return float(shared / moment_table(activation, np.ones(1)).square[0])
-
-
 # Three steps with attention
 
 
@@ -182,9 +172,8 @@ def outcomes(
     one row for each setting and seed."""
     rows = []
     for setting in settings:
-        row: dict[str, Any] = {"width": setting.width, "samples": setting.samples}
+        row: dict[str, Any] = {"samples": setting.samples, "tau": int(setting.trigger_in_values)}
         row["activation"] = "none" if setting.width is None else name(setting.activation)
-        row["tau"] = int(setting.trigger_in_values)
         row["predicted"] = guess(setting) if guess else math.nan
         for seed in SEEDS:
             outcome = simulate(setting, seed, test_samples=TEST)
