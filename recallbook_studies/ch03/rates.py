@@ -40,8 +40,8 @@ def saturated(problem: Problem, limit: Weights, ratio: float) -> tuple[Weights, 
     eta = ratio * problem.setting.seq_len * problem.setting.vocab
     gamma = 1e4 / (eta * trigger_score(problem, limit))
     weights = three_steps(problem, eta, gamma)
-    away = (weights.value2 - weights.value1) / gamma - limit.value2
-    return weights, float(away.norm() / limit.value2.norm())
+    difference = (weights.value2 - weights.value1) / gamma - limit.value2
+    return weights, float(difference.norm() / limit.value2.norm())
 
 
 def over_eta(
