@@ -47,6 +47,12 @@ def predicted_recall(facts: int, dim: int, embeddings: str = "gaussian") -> floa
 
     Step 3 of endless data with perfect attention stores the same sum but for the mean label, which
     matters for a few facts alone; so this is what ``rb.predict`` says of one token a sequence."""
-    sizes = {"vocab": facts, "seq_len": 1, "dim": dim, "samples": LARGEST_SIZE}
-    setting = Setting(**sizes, embeddings=embeddings, trigger_in_values=False)
+    setting = Setting(
+        vocab=facts,
+        seq_len=1,
+        dim=dim,
+        samples=LARGEST_SIZE,
+        embeddings=embeddings,
+        trigger_in_values=False,
+    )
     return predict(setting, warn=False).recall
