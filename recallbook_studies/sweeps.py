@@ -12,7 +12,7 @@ from typing import Any
 from recallbook.setting import Setting
 from recallbook_studies import error_map
 from recallbook_studies.ch06 import certificates, lengths, sandwich
-from recallbook_studies.ch07 import features, phase
+from recallbook_studies.ch07 import phase
 from recallbook_studies.ch09 import accuracy_sizes, capacities, quantiles
 from recallbook_studies.ch11 import embedding_tables, unequal_map
 from recallbook_studies.ch12 import (
@@ -97,12 +97,6 @@ _TABLES = (
         empty="capacity_50 capacity_99",
     ),
     RowTable(
-        "mlp_exponents",
-        "how the number of facts that fit grows with d and with m",
-        features.exponent_row,
-        "case",
-    ),
-    RowTable(
         "mlp_phase",
         "critical width over the plane of N and L, and the term that binds",
         phase.row,
@@ -147,12 +141,6 @@ _TABLES = (
         f"index seeds {UNEQUAL}",
         empty="other_zipf",
         finish=unequal_map.finish,
-    ),
-    RowTable(
-        "unequal_structure",
-        "structured embeddings beside isotropic ones",
-        embedding_tables.structure_row,
-        "law seq_len",
     ),
     RowTable(
         "real_tables",

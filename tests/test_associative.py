@@ -8,7 +8,7 @@ from sized import marked
 
 from recallbook.data.embeddings import draw_embeddings
 from recallbook_studies.ch02 import associative, retrieval
-from recallbook_theory.symbolic.expressions import V, d, numeric
+from recallbook_theory.symbolic.expressions import V, d
 from recallbook_theory.symbolic.recall_terms import others_variance
 
 pytestmark = pytest.mark.essential
@@ -63,16 +63,6 @@ def test_predicted_recall(law, facts, dim, seeds, window):
     assert window[0] - spread < error < window[1] + spread
 
 
-@pytest.mark.parametrize("variance", [1.0, 0.25, 0.01, 1e-4])
-def test_quadrature_has_the_moments_of_the_gamma_law(variance):
-    points, weights = associative._gamma(variance)
-    law = stats.gamma(1 / variance, scale=variance)
-    for power in range(5):
-        assert weights @ points**power == pytest.approx(
-            law.moment(power) if power else 1, rel=1e-10
-        )
-
-
 def test_capacity_finds_the_crossing():
     assert associative.capacity(lambda n: 1 - n / 1000, 0.9) == 100
     assert associative.capacity(lambda n: float(n <= 3), 0.5) == 3
@@ -82,19 +72,6 @@ def test_capacity_finds_the_crossing():
         >= 0.99
         > associative.predicted_recall(found + 1, 64)
     )
-
-
-def test_noise_averages_to_the_exact_mean_square():
-    """Also with few facts: on the sphere, up to O(1/d)."""
-    facts, dim = 4, 4000
-    sizes = {retrieval.n: facts, d: dim}
-    noise = retrieval.recall_terms().noise.subs(
-        {**sizes, retrieval.a: 1, retrieval.b: 1, retrieval.r: 1}
-    )
-    points, weights = np.polynomial.hermite_e.hermegauss(8)
-    average = weights @ numeric(noise)({retrieval.xi: points}) / weights.sum()
-    exact = sum(retrieval.competitor_variance("sphere").values()).subs(sizes)
-    assert average == pytest.approx(float(exact), rel=0.002)
 
 
 def test_variance_of_the_others_is_that_of_the_product():

@@ -118,15 +118,14 @@ def test_refinement_raises_the_likelihood_to_a_local_maximum(index):
             assert log_likelihood(seen, other) <= best + 1e-6
 
 
-def test_a_threshold_lies_between_two_steps(monkeypatch):
-    sizes = {"vocab": 64, "seq_len": 16, "dim": 24}
-    least = estimators.information.information_samples(**sizes, accuracy=estimators.LEVEL)
-
-    def found(problem, method):
-        return estimators.LEVEL + 0.2 * np.log(problem.setting.samples / (1.1 * least))
-
-    monkeypatch.setattr(estimators, "decoded", found)
-    assert estimators.threshold(sizes, 0) == pytest.approx(1.1 * least, rel=0.02)
+def test_three_steps_and_readers_are_compared_on_one_draw():
+    setting = sized(24, 8, 12, 60)
+    (row,) = estimators.against_three_steps([setting], [3], ["whitened"]).to_dict("records")
+    problem = rb.draw(setting, 3)
+    outcome = rb.evaluate(problem, rb.three_steps(problem), 1000)
+    assert (row["three steps"], row["lock_on"]) == (outcome.recall, outcome.lock_on)
+    assert row["whitened"] == decoding.decoded(problem, "whitened")
+    assert outcome.recall != outcome.accuracy
 
 
 @either("tau")

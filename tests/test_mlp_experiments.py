@@ -1,4 +1,4 @@
-"""Chapter 7: step 3 alone against three steps, exponents, remedies, the committed plane."""
+"""Chapter 7: step 3 alone against three steps, remedies, the committed plane."""
 
 import math
 
@@ -45,28 +45,6 @@ def test_centred_features_lose_their_mean_over_facts():
     torch.testing.assert_close(centred, plain - plain.mean(dim=0))
 
 
-def test_capacity_finds_where_recall_falls():
-    assert features.capacity(lambda n: float(n < 777)) == pytest.approx(777, rel=0.03)
-
-
-WINDOWS = {
-    "he3, m = 96 to 384 at d = 48": (0.9, 1.35),
-    "relu, m = 512 to 2048 at d = 48": (-0.05, 0.2),
-}
-
-
-@pytest.mark.parametrize("case", WINDOWS)
-def test_exponents_of_the_cap_and_of_md(case):
-    """md growth without a linear Hermite part; with one no growth in m.
-
-    The windows tell exponents 0 and 1 apart, with room for what log V and finite m add. Rows are
-    made again in test_row_tables.py.
-    """
-    row = rb.load_results("mlp_exponents").set_index("case").loc[case]
-    low, high = WINDOWS[case]
-    assert low < row["low"] < row["high"] < high and abs(row["mean"] - row["predicted"]) < 0.2
-
-
 def test_cap_in_closed_form():
     values = {"relu": 4 * (1 - 1 / math.pi) ** 2, "linear": 1.0, "he2": math.inf, "he3": math.inf}
     for name, value in values.items():
@@ -82,14 +60,6 @@ def test_slopes_near_zero():
         assert features.slope("he3", a) == pytest.approx(math.sqrt(1.5) * (a - 1))
     assert features.coefficients(wave)["phi_1"] == pytest.approx(0, abs=1e-9)
     assert features.slope(wave, 0.01) > 1.5
-
-
-@pytest.mark.parametrize(
-    "activation, mark, expected",
-    [("linear", 1, 1 / 2), ("linear", 0, 0), ("he3", 1, 1 / 8), ("relu", 0, 1 / math.pi)],
-)
-def test_shared_part(activation, mark, expected):
-    assert features.shared_part(activation, mark) == pytest.approx(expected)
 
 
 def test_more_data_never_ask_for_a_wider_mlp():

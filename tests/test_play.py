@@ -28,7 +28,8 @@ assert np.isclose(bag["mean"], bag["exact"], atol=0.03).all()""",
     "05": """
 hand = by_hand(V, L, d, N)
 assert np.allclose([*hand.values()], [sizes[name] for name in hand], rtol=0.005)
-signal = scores.predicted(running)["score"]
+at = {**values.sizes(running), **dict.fromkeys(symbolic.SHARED, 1.0)}
+signal = float(numeric(symbolic.trigger_score())(at))
 assert abs(signal * L**2 * V - 1) < 0.05""",
     "06": "assert abs(recall - predicted.recall) < 0.1",
 }

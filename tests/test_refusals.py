@@ -72,7 +72,6 @@ REFUSED = [
     (rb.run_sweep, {}, "points=3"),
     (rb.load_results, {}, "name='nothing'; name='../setting'; name=[]; name=None"),
     (committed.recomputed, {"table": SWEEPS["geometry"]}, "count=9999"),
-    (associative.predicted_recall, {"facts": 10, "dim": 20}, "facts=2; embeddings='orthogonal'"),
     (associative.capacity, {"recall": float}, "accuracy=1"),
 ]
 

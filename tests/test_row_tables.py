@@ -39,7 +39,6 @@ TABLES = {
     "unequal_error_map": Again(["index == 5"]),
     "fresh_map": Again(["index == 1024000120", "index == 1024100148"]),
     "quantiles": Again(["key == 'equal 9'"], ["key == 'unequal 1'"]),
-    "unequal_structure": Again(["law == 'low_rank(64)' and seq_len == 16"]),
     "real_tables": Again(),  # test_real_tables.py: their packages have to be fetched
     "certificates": Again(["index in (17, 82, 190)"], ["index in (3, 34)"]),
     # few draws settle it
@@ -54,7 +53,6 @@ TABLES = {
         ],
         ["samples == 16000 and dim == 256 and seq_len == 512 and out_of == 0 and width == 0"],
     ),
-    "mlp_exponents": Again((), ["case == case"]),
     "mlp_phase": Again(["index == 38"], ["index in (2, 88)"]),
     **{f"survives{name}": Again() for name in LADDER},
     "between_map": Again(["index == 36"], ["index == 25"]),

@@ -87,9 +87,6 @@ def test_what_is_proved_happens(proved):
 def test_the_sandwich_is_in_order(proved):
     found = sandwich.table(rb.load_results("sandwich"))
     assert len(found) == 19
-    assert (found["covered"] < found["measured"]).all() and (
-        found["covered"] <= found["readers"]
-    ).all()
     assert (found["measured"] < found["sufficient"]).all()
     keys = ["vocab", "seq_len", "dim", "trigger_in_values"]
     measured = critical_table(

@@ -1,9 +1,8 @@
-"""A linear memory: signal and noise when a stored fact is recalled, and cosines of embeddings."""
+"""A linear memory: noise when a stored fact is recalled, and cosines of embeddings."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import sympy as sp
@@ -15,10 +14,6 @@ from recallbook.setting import Setting
 from recallbook_theory.symbolic.expressions import d
 
 n = sp.Symbol("n", positive=True)  # stored facts
-a, b = sp.symbols("a b", positive=True)  # squared lengths of a fact's input and output embedding
-xi = sp.Symbol("xi", real=True)  # standard normal
-# squared length of what the other facts add across it, over its mean
-r = sp.Symbol("r", positive=True)
 
 
 @cache
@@ -32,32 +27,6 @@ def competitor_variance(embeddings: str) -> dict[str, sp.Expr]:
     fourth = sp.factor(1 + sp.nsimplify(LAWS[embeddings]().length_variance(d)))
     own = fourth / d
     return {"label overlap": own, "own fact": own, "interference": (n - 2) / d**2}
-
-
-class Recall(NamedTuple):
-    """Signal of one stored fact, and the variance of a wrong logit, both given what the asked fact
-    fixes."""
-
-    signal: sp.Expr
-    noise: sp.Expr
-
-
-@cache
-def recall_terms() -> Recall:
-    r"""Recall of $v$ from $W=\sum_j u_jz_j^\top$, given $a=|z_v|^2$, $b=|u_v|^2$, and of $g=Wz_v$.
-
-    $g=a\,u_v+e$ with $e=\sum_{j\ne v}c_ju_j$, $c_j=z_j^\top z_v$ of variance $a/d$. Along $u_v$,
-    $e$ is $\xi$ times its deviation; across it, its squared length is $r$ times the mean. Given
-    $e$, the embedding $u_k$ has mean $c_k\,e/\sum_jc_j^2$, and is isotropic around it."""
-    total = (n - 1) * a / d  # of the c_j^2
-    along = sp.sqrt(total / d) * xi  # part of e along u_v
-    across = r * (d - 1) * total / d  # squared length of the rest of e
-    answer = a * sp.sqrt(b) + along  # part of g along u_v
-    pull = (across + along * answer) / total  # what c_k adds to a wrong logit, per unit
-    return Recall(
-        signal=sp.sqrt(b) * answer,
-        noise=(1 - 1 / (n - 1)) * (answer**2 + across) / d + a / d * pull**2,
-    )
 
 
 def coherence_floor() -> sp.Expr:

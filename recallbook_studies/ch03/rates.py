@@ -15,7 +15,6 @@ from recallbook.training.evaluation import evaluate
 
 SEEDS = range(10)
 DIM = 64
-ETAS = (0.01, 0.1, 1.0, 3.0, 10.0)  # in units of L V
 SATURATIONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # trigger score over log L
 TEST = 1000  # fresh sequences a seed
 TINY_ETA = 1e-3  # in units of L V: small enough for the limit of eta
@@ -41,8 +40,8 @@ def saturated(problem: Problem, limit: Weights, ratio: float) -> tuple[Weights, 
     eta = ratio * problem.setting.seq_len * problem.setting.vocab
     gamma = 1e4 / (eta * trigger_score(problem, limit))
     weights = three_steps(problem, eta, gamma)
-    away = (weights.value2 - weights.value1) / gamma - limit.value2
-    return weights, float(away.norm() / limit.value2.norm())
+    difference = (weights.value2 - weights.value1) / gamma - limit.value2
+    return weights, float(difference.norm() / limit.value2.norm())
 
 
 def over_eta(
@@ -51,7 +50,7 @@ def over_eta(
     device: str = "cpu",
     *,
     dim: int = DIM,
-    etas: Iterable[float] = ETAS,
+    etas: Iterable[float],
 ) -> pd.DataFrame:
     r"""Finite $\eta$ under saturated attention: ``accuracy``, and the ``distance`` to the limit.
 

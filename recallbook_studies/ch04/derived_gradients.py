@@ -1,10 +1,9 @@
 r"""The loss written out at tiny sizes, its derivatives entry by entry, and the matrix forms they
 must equal.
 
-Attention-only. Two independent routes to the same gradient: :func:`loss` with
-:func:`explicit_descent`, which knows nothing but differentiation, and the matrix forms that the
-package evaluates. :func:`vanishes` decides whether their difference is zero, exactly. Derivations
-in the chapter on gradients; ours."""
+Attention-only. Two independent routes to the same gradient: SymPy's derivative of :func:`loss`,
+and the matrix forms that the package evaluates. :func:`vanishes` decides whether their difference
+is zero, exactly. Derivations in the chapter on gradients; ours."""
 
 from __future__ import annotations
 
@@ -56,21 +55,6 @@ def letters(name: str, rows: int, columns: int) -> sp.Matrix:
     return sp.Matrix(rows, columns, lambda a, b: sp.Symbol(f"{name}_{a}{b}", real=True))
 
 
-def lettered_model(
-    tokens: Sequence[Sequence[int]],
-    positions: Sequence[int],
-    labels: Sequence[int],
-    *,
-    vocab: int,
-    dim: int,
-    trigger_in_values: bool = False,
-) -> TinyModel:
-    """A tiny model in which every coordinate of every embedding is a letter."""
-    tables = letters("z", vocab, dim), letters("u", vocab, dim)
-    vectors = letters("t", 1, dim).T, letters("zeta", 1, dim).T
-    return TinyModel(tokens, positions, labels, *tables, *vectors, trigger_in_values)
-
-
 # Route one: the loss, and nothing but differentiation
 
 
@@ -82,12 +66,6 @@ def loss(model: TinyModel, value: sp.Matrix, key_query: sp.Matrix) -> sp.Expr:
         logits = model.outputs * value * located(model, i, key_query)
         total += sp.log(sum(sp.exp(logit) for logit in logits)) - logits[label]
     return total / len(model.labels)
-
-
-def explicit_descent(expression: sp.Expr, matrix: sp.Matrix) -> sp.Matrix:
-    """Minus the derivative of ``expression`` in each entry of a matrix of letters, one at a
-    time."""
-    return matrix.applyfunc(lambda entry: -sp.diff(expression, entry))
 
 
 # Route two: matrix forms

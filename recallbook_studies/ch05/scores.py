@@ -1,27 +1,18 @@
-r"""Signal and noise of the attention vector $w$, measured and predicted.
-
-Predictions are means over what all tokens of a draw share: $|t|^2$ and $V|\bar z|^2$ are
-$\chi^2_d/d$, and $Q$ has mean 1 and variance $2\kappa$. All three are taken as gamma variables, so
-that the mean of a power is explicit."""
+"""Signal and noise of the attention vector $w$, measured, and the formulas that predict them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
 
-import numpy as np
 import pandas as pd
 import sympy as sp
 import torch
-from numpy.polynomial import Polynomial
 
 from recallbook.data.task import Problem, draw
 from recallbook.setting import Setting
 from recallbook.training.early_phase import key_query_step, value_step
-from recallbook_theory import moments
 from recallbook_theory.symbolic import lock_terms as symbolic
-from recallbook_theory.symbolic.expressions import d, numeric
-from recallbook_theory.values import length_variance, sizes
 
 TERMS = (
     "trigger overlap",
@@ -72,58 +63,9 @@ def run(setting: Setting, seeds: Iterable[int], device: str = "cpu") -> pd.DataF
 
 
 @cache
-def averaged(expression: sp.Expr, equal_lengths: bool = False) -> sp.Expr:
-    r"""Mean over $|t|^2$, $Q$ and $M$, independent gamma variables of mean 1: $\mathbb
-    E\,x^k=\prod_{j<k}(1+js)$.
-
-    $s$ is the variance: $2/d$ for $|t|^2$ (0 with equal lengths) and $M$, $2\kappa$ for $Q$.
-    """
-    spreads = (0 if equal_lengths else 2 / d, 2 * symbolic.kappa, 2 / d)
-    total = sp.Integer(0)
-    found = sp.Poly(sp.expand(expression), *symbolic.SHARED, domain="EX")
-    for powers, coefficient in found.terms():
-        moments = [
-            1 + j * s for power, s in zip(powers, spreads, strict=True) for j in range(power)
-        ]
-        total += coefficient * sp.Mul(*moments)
-    return total
-
-
-@cache
 def terms() -> dict[str, sp.Expr]:
     """Variance of token scores by term."""
     return {name: term.token for name, term in symbolic.lock_terms().items()}
-
-
-def predicted(setting: Setting) -> dict[str, float]:
-    """Mean trigger score as ``score``, and the token-score variance of each term by its name;
-    means over draws."""
-    equal = not length_variance(setting)
-    found = {
-        name: float(numeric(averaged(expression, equal))(sizes(setting)))
-        for name, expression in {"score": symbolic.trigger_score(), **terms()}.items()
-    }
-    return {**found, "unequal lengths": 0.0} if equal else found
-
-
-def variance(setting: Setting) -> float:
-    """Predicted variance of token scores."""
-    return sum(size for name, size in predicted(setting).items() if name != "score")
-
-
-def exact_parts(setting: Setting) -> dict[str, float]:
-    """Exact variance of token scores by term of the enumeration, mean over draws."""
-    distinct = setting.vocab / (setting.vocab - 1)
-    parts = {term: moments.polynomial(setting, "scatter", term=term) for term in TERMS}
-    return {term: distinct * over_triggers(setting, part) for term, part in parts.items()}
-
-
-def over_triggers(setting: Setting, given: Polynomial) -> float:
-    r"""Mean of a polynomial over $|t|^2$, a gamma variable of mean 1: $\mathbb
-    E\,T^k=\prod_{j<k}(1+js)$."""
-    spread = length_variance(setting)
-    means = np.cumprod([1.0, *(1 + j * spread for j in range(len(given.coef) - 1))])
-    return float(np.dot(np.asarray(given.coef, dtype=float), means))
 
 
 def readable(expression: sp.Expr) -> sp.Expr:

@@ -1,14 +1,10 @@
-r"""The MLP as memory: recall by width and activation, and what its features hide.
-
-``python -m recallbook table mlp_exponents STORE`` measures the exponents of what fits; ``--export``
-writes the table that ships with the package."""
+"""The MLP as memory: recall by width and activation, and what its features hide."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +19,9 @@ from recallbook.setting import Setting
 from recallbook.training.gradients import features
 from recallbook.training.simulation import simulate
 from recallbook_studies import plotting
-from recallbook_studies.intervals import fitted_slope, over_seeds
+from recallbook_studies.intervals import over_seeds
 from recallbook_theory.hermite import Phi, hermite_coefficients, moment_table
 from recallbook_theory.prediction import predict
-from recallbook_theory.search import bracket
 from recallbook_theory.symbolic import recall_terms as symbolic
 from recallbook_theory.symbolic.expressions import Array, N, V, d, m
 
@@ -128,48 +123,6 @@ def summary(frame: pd.DataFrame, by: list[str], column: str, **within: Any) -> p
     return means.assign(predicted=frame.groupby(by)["predicted"].first().to_numpy())
 
 
-# How many facts fit: exponents
-
-
-def capacity(recall: Callable[[int], float]) -> float:
-    """Number of facts at which recall falls below one half: doubling, then
-    bisection to 3 %."""
-    low, high = bracket(lambda facts: recall(facts) < 0.5, 100, tolerance=0.03, logarithmic=True)
-    return math.sqrt(low * high)
-
-
-def needed(widths: Iterable[int], activation: Phi, seed: int | None) -> Array:
-    r"""$n\log n$ of the facts that fit at each width and d = 48 with perfect attention, which $md$ is
-    compared with: predicted for ``seed=None``, else simulated."""
-
-    def recall(facts: int, width: int) -> float:
-        setting = alone(facts, 48, width, activation)
-        if seed is None:
-            return predict(setting, warn=False).recall
-        # paired: a smaller problem is a corner of a larger one
-        return perfect_recall(replace(drawn(setting, seed), permutation=torch.arange(facts)))
-
-    facts = np.array([capacity(partial(recall, width=width)) for width in widths])
-    return np.asarray(facts * np.log(facts))
-
-
-# activation, widths, and the exponent in the width at large sizes
-EXPONENTS: dict[str, tuple[Phi, tuple[int, int], int]] = {
-    "he3, m = 96 to 384 at d = 48": ("he3", (96, 384), 1),
-    "relu, m = 512 to 2048 at d = 48": ("relu", (512, 2048), 0),
-}
-
-
-def exponent_row(case: str) -> dict[str, Any]:
-    r"""A case's exponent of $n\log n$: measured with its interval, predicted, and at large
-    sizes."""
-    activation, widths, limit = EXPONENTS[case]
-    measured = fitted_slope(widths, [needed(widths, activation, seed) for seed in SEEDS])
-    curve = needed(widths, activation, None)
-    predicted = float(np.polyfit(np.log(widths), np.log(curve), 1)[0])
-    return {**measured._asdict(), "predicted": predicted, "large sizes": limit}
-
-
 # The cap, from the ledger's expressions
 
 phi0, phi1 = sp.symbols("phi_0 phi_1", positive=True)
@@ -209,15 +162,6 @@ def slope(activation: Phi, variance: float) -> float:
     return float(hermite_coefficients(activation, variance, 1).values[1] / math.sqrt(variance))
 
 
-@cache
-def shared_part(activation: Phi, tau: int) -> float:
-    r"""$\theta/H$ at infinite width: $\sum_k\phi_k^22^{-k}/K$ with the trigger in the values,
-    $\phi_0^2/K$ without."""
-    phi = hermite_coefficients(activation, 1.0, 30).values
-    shared = np.sum(phi**2 * (0.5 if tau else 0.0) ** np.arange(len(phi)))
-    return float(shared / moment_table(activation, np.ones(1)).square[0])
-
-
 # Three steps with attention
 
 
@@ -228,9 +172,8 @@ def outcomes(
     one row for each setting and seed."""
     rows = []
     for setting in settings:
-        row: dict[str, Any] = {"width": setting.width, "samples": setting.samples}
+        row: dict[str, Any] = {"samples": setting.samples, "tau": int(setting.trigger_in_values)}
         row["activation"] = "none" if setting.width is None else name(setting.activation)
-        row["tau"] = int(setting.trigger_in_values)
         row["predicted"] = guess(setting) if guess else math.nan
         for seed in SEEDS:
             outcome = simulate(setting, seed, test_samples=TEST)

@@ -31,7 +31,6 @@ fair in any of the twelve cases; else it is true only where it holds or is fair.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cache
 from itertools import product as product_of
 from typing import Any, NamedTuple
@@ -49,7 +48,7 @@ from recallbook_studies.ch09 import accuracy_sizes
 from recallbook_studies.intervals import crossing
 from recallbook_studies.running.archive import load_results
 from recallbook_theory.critical import capacity
-from recallbook_theory.prediction import phase, predict
+from recallbook_theory.prediction import phase
 from recallbook_theory.symbolic.expressions import Array, L, d, numeric
 
 LEVEL = 0.9
@@ -86,9 +85,8 @@ class Resources(NamedTuple):
 
 
 def row(**key: Any) -> dict[str, Any]:
-    """The predicted capacity, 0 where there is none, and what costs most accuracy there; or the
-    vocabulary with the best predicted accuracy, and that accuracy. Facts known out of a vocabulary
-    have no level."""
+    """The predicted capacity, 0 where there is none, and what costs most accuracy there. Facts known
+    out of a vocabulary have no level."""
     sizes = Resources(**key)
     if sizes.out_of:
         stored = {"capacity": capacity(**sizes.fields, vocab=sizes.out_of, warn=False)}
@@ -97,23 +95,9 @@ def row(**key: Any) -> dict[str, Any]:
             column: capacity(**sizes.fields, accuracy=level, warn=False)
             for level, column in COLUMNS.items()
         }
-    best = sizes.out_of or stored["capacity"]
-    best = best or max(_tried(sizes.samples), key=lambda vocab: _accuracy(vocab, sizes))
-    there = Setting(vocab=best, **sizes.fields)
-    return {
-        **stored,
-        "vocab": best,
-        "accuracy": _accuracy(best, sizes),
-        "binds": phase(there),
-    }
-
-
-def _tried(samples: int) -> Iterator[int]:
-    return (round(2 ** (k / 2)) for k in range(2, int(2 * math.log2(samples)) - 1))
-
-
-def _accuracy(vocab: int, sizes: Resources) -> float:
-    return predict(Setting(vocab=vocab, **sizes.fields), warn=False).accuracy
+    vocab = sizes.out_of or stored["capacity"]
+    binds = phase(Setting(vocab=vocab, **sizes.fields)) if vocab else "none"
+    return {**stored, "binds": binds}
 
 
 @cache
@@ -125,16 +109,13 @@ def predicted() -> pd.DataFrame:
 def largest_vocab(vocabs: Array, accuracy: Array, level: float = LEVEL) -> float:
     """Where mean accuracy falls through the level; 0 if it is below already at the smallest, and
     infinite if it is above still at the largest."""
-    found = crossing(1 / vocabs[::-1], accuracy[::-1], level)
-    return 0.0 if found == math.inf else math.inf if found == 0 else 1 / found
+    inverse = crossing(1 / vocabs[::-1], accuracy[::-1], level)
+    return 0.0 if inverse == math.inf else math.inf if inverse == 0 else 1 / inverse
 
 
 def simulated(frame: pd.DataFrame) -> pd.DataFrame:
     """The simulated capacity at all sizes of the sweep with the 95 % interval over seeds, and the
-    prediction.
-
-    Where the prediction is 0, ``best`` is the mean accuracy at the best of the tried
-    vocabularies."""
+    prediction."""
     rows = []
     table = frame.assign(width=frame["width"].fillna(0).astype(int))
     draws = table.groupby(["vocab", *SIZES[:1], *SIZES[2:]])["seed"].transform("size")
@@ -147,9 +128,9 @@ def simulated(frame: pd.DataFrame) -> pd.DataFrame:
         seeds = outcomes.shape[1]
         again = np.random.default_rng(0).integers(seeds, size=(RESAMPLES, seeds))
         means = [outcomes[:, drawn].mean(axis=1) for drawn in (*again, range(seeds))]
-        *drawn, found = [of * x[0] if of else largest_vocab(vocabs, x) for x in means]
+        *drawn, whole = [of * x[0] if of else largest_vocab(vocabs, x) for x in means]
         low, high = np.quantile(drawn, [0.025, 0.975], method="nearest")
-        ends = {"simulated": found, "low": low, "high": high, "best": means[-1].max()}
+        ends = {"simulated": whole, "low": low, "high": high}
         rows.append({**Resources(*key)._asdict(), **ends})
     return pd.DataFrame(rows).merge(predicted(), on=SIZES)
 
@@ -187,7 +168,7 @@ def cases(level: float = LEVEL) -> dict[tuple[str, str, int], tuple[pd.DataFrame
     """The sizes of the twelve cases of the rule, by set, definition and tau: rows, what is fitted, and
     which sizes may be factors. ``level``, one of :data:`COLUMNS`, is the accuracy that definition A
     asks for."""
-    found: dict[tuple[str, str, int], tuple[pd.DataFrame, str, list[str]]] = {}
+    chosen: dict[tuple[str, str, int], tuple[pd.DataFrame, str, list[str]]] = {}
     needed = accuracy_sizes.predicted(level).loc[accuracy_sizes.regime()].reset_index()
     finite = needed["critical"] < math.inf
     needed = needed[finite & (needed["critical"] > needed["vocab"] * np.log(needed["vocab"]))]
@@ -204,11 +185,11 @@ def cases(level: float = LEVEL) -> dict[tuple[str, str, int], tuple[pd.DataFrame
         shorter = part.query("2 * seq_len <= longest")
         least = OUT_OF * math.log(OUT_OF)
         inside = part.query(f"samples >= {least} and seq_len < {OUT_OF}")
-        found["everywhere", *kind] = part, "capacity", moved
-        found["locked", *kind] = shorter, "capacity", moved
+        chosen["everywhere", *kind] = part, "capacity", moved
+        chosen["locked", *kind] = shorter, "capacity", moved
         asked = grids.at(needed, trigger_in_values=tau), "critical", ["vocab", "dim", "seq_len"]
-        found["regime", *kind] = (inside, "capacity", moved) if out_of else asked
-    return found
+        chosen["regime", *kind] = (inside, "capacity", moved) if out_of else asked
+    return chosen
 
 
 def verdicts() -> pd.DataFrame:

