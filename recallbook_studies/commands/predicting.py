@@ -34,8 +34,9 @@ PREDICT = """\
     and where facts are equal without --search.
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias), or embeddings
-    have a structure or are --centred, a prediction is an average over draws. What binds and the critical N, dozens of predictions, are
-    then found only with --search (a minute or two at V = 256); capacity, which is for equal facts alone, is null."""
+    have a structure or are --centred, a prediction is an average over draws. What binds and the critical N, dozens of
+    predictions, are then found only with --search (a minute or two at V = 256); capacity, which is for equal facts
+    alone, is null."""
 KEYS = """setting accuracy lock_on recall quantiles expected_error doubts binds ledger wanted critical_samples
 capacity""".split()
 SLOW = "predicting by an average over draws: seconds at V = 200, minutes in the thousands"
