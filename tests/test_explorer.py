@@ -31,7 +31,7 @@ CONTENT = table.load()
 NEAR, FAR = {90: 0.015, 100: 0.06}, {90: 0.05, 100: 0.2}  # without and with an MLP
 APART = 0.05  # gains of two terms between which the page tells for certain which is larger
 RUNNING = {"vocab": 256, "seq_len": 128, "dim": 96, "samples": 2048, "trigger_in_values": False}
-REST = {"activation": "relu", "width": None, "learner": "three steps", "value_steps": 0}
+REST = {"activation": "relu", "width": None, "learner": "three steps"}
 SPAN = {"vocab": (32, 4096), "seq_len": (2, 1024), "dim": (16, 1024), "samples": (4, 4096000)}
 PLAIN = {**EQUAL, "embeddings": "gaussian", "width": None, "activation": "relu"}
 OF_PAGE = (
@@ -194,12 +194,9 @@ def test_predictions_are_as_near_as_the_page_says(page, kind, near):
         assert name not in QUANTITIES or abs(float(read[name]) - share) <= 0.0101, "two digits"
 
 
-# Settings with a learner or steps of their own, what the package says of them, and how near
+# Settings, some with a learner of their own, what the package says of them, and how near
 GOLDEN = [
     ((802, 80, 44, 9526), {"learner": "trained"}, 0.05),
-    pytest.param((64, 8, 24, 300), {"value_steps": 2}, 0.05, marks=pytest.mark.nightly),
-    pytest.param((100, 12, 30, 1000), {"value_steps": 4}, 0.05, marks=pytest.mark.nightly),
-    pytest.param((48, 4, 16, 200), {"value_steps": 8}, 0.05, marks=pytest.mark.nightly),
     ((256, 128, 96, 2048), {}, 0.01),  # the start
     ((4096, 16, 512, 4096), {}, 0.01),  # the shelf, whose numbers the page names
     ((4096, 16, 512, 8192), {}, 0.01),
@@ -213,7 +210,7 @@ def test_golden_settings(page, sizes, choice, near):
     expected = (
         rb.predict_trained(setting, warn=False)
         if "learner" in choice
-        else rb.predict(setting, warn=False, **choice)
+        else rb.predict(setting, warn=False)
     )
     found = page.evaluate("explorer.predict", {**of.Sizes(*sizes, False)._asdict(), **choice})
     assert found["accuracy"] == pytest.approx(expected.accuracy, abs=near)
@@ -345,12 +342,12 @@ def test_the_keyboard_is_enough(page):
 
 @in_chromium
 def test_the_task_is_solved_by_one_size(page):
-    """By V, d or N, and not by L or value steps."""
+    """By V, d or N, and not by L."""
     for change in ({"vocab": 80}, {"dim": 150}, {"samples": 8192}):
         shown(page, **change)
         assert "Done" in page.inner_text("#explorer-task"), change
         assert truth(of.Sizes(**{**RUNNING, **change}))["accuracy"] > 0.9
-    for change in ({"seq_len": 2}, {"value_steps": 5}, {"dim": 100}):
+    for change in ({"seq_len": 2}, {"dim": 100}):
         shown(page, **change)
         assert "accuracy 0." in page.inner_text("#explorer-task"), change
     shown(page, vocab=200, dim=200)
@@ -419,7 +416,7 @@ def test_settings_to_start_from_are_as_their_words_say(page):
     links = page.evaluate(
         "[...document.querySelectorAll('#explorer-page a[href^=\"explorer.html\"]')].map(a => a.search)"
     )
-    assert len(links) == 7
+    assert len(links) == 6
     for said, before, change in (
         (
             "0.29 to 0.91",
