@@ -20,10 +20,9 @@ from recallbook_studies.ch02.retrieval import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import capacities
-from recallbook_studies.ch12 import between, ladder
+from recallbook_studies.ch12 import ladder
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
-from recallbook_theory.prediction import theory_of
-from recallbook_theory.symbolic.expressions import Array, d
+from recallbook_theory.symbolic.expressions import d
 
 __all__ = ["bag_of_words_accuracy"]  # used as it is
 
@@ -234,23 +233,6 @@ def lock_on_at_largest_samples(rows: DataFrame) -> Numbers:
     return {**count(last, "low > 0.5"), **short.to_dict()}
 
 
-def excess_of_prediction(rows: DataFrame, terms: list[str]) -> Numbers:
-    """Predicted less simulated lock-on, a mean over every third setting where it is near one half:
-    of the ``whole`` prediction, and without each term; and how many ``settings``."""
-    by = ["vocab", "seq_len", "dim", "samples"]
-    means = rows.groupby(by)["lock_on"].mean()
-    chosen = means[means.between(0.25, 0.75)].index[::3]
-    settings = [Setting(**sizes) for sizes in chosen.to_frame().to_dict("records")]
-    # draws of one seed are alike
-    simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
-
-    def excess(*without: str) -> Interval:
-        predicted = [theory_of(s).averages(s, without, recall=False).lock_on for s in settings]
-        return seed_interval(np.mean(predicted) - simulated)
-
-    return {"settings": len(settings), "whole": excess(), **{term: excess(term) for term in terms}}
-
-
 # After three steps
 
 
@@ -268,35 +250,3 @@ def rescued(rows: DataFrame) -> Numbers:
         "locked": int((~failed).sum()),
         "kept": int(table.loc[~failed, "late"].sum()),
     }
-
-
-def wall_power(rows: DataFrame, steps: int) -> Interval:
-    """Power of V in d² for nine tenths of the facts after so many value steps, with its interval over
-    facts."""
-    parts = [part for _, part in rows.groupby("vocab")]
-    weights = _slope_weights(rows["vocab"].unique())
-    spread = 1.96 * math.sqrt(0.9 * 0.1 / between.FACTS)
-    low, middle, high = (
-        2 * np.log([between.least_dims(part, steps, level).simulated for part in parts])
-        for level in (0.9 - spread, 0.9, 0.9 + spread)
-    )
-    power, error = weights @ middle, np.linalg.norm(weights * (high - low) / 2)
-    return Interval(power, power - error, power + error)
-
-
-def _slope_weights(vocabs: Any) -> Array:
-    """Weights of the least-squares slope against log V."""
-    logs = np.log(vocabs)
-    return np.asarray(np.linalg.pinv([np.ones_like(logs), logs])[:, 1])
-
-
-def power_of_v_log_v(rows: DataFrame) -> float:
-    """Power of V in V ln V over the same V."""
-    vocabs = rows["vocab"].unique()
-    return float(_slope_weights(vocabs) @ np.log(vocabs * np.log(vocabs)))
-
-
-def prediction_error(rows: DataFrame) -> Numbers:
-    """How many ``settings``, and how far ``nine_in_ten`` of the predicted accuracies are off at most."""
-    misses = between.misses(rows).abs()
-    return {"settings": len(misses), "nine_in_ten": misses.quantile(0.9)}
