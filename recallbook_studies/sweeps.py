@@ -53,7 +53,10 @@ SHOWN = {
     "remedies_many": "remedies for unequal facts, 200 seeds: bias, weights, balance",
 }
 TRIAL = sweep("trial", "a few points that take seconds, to try the commands", listed=trial)
-SWEEPS = {"trial": TRIAL} | {name: sweep(name, shows) for name, shows in SHOWN.items()}
+DECODED = {"one_step": "accuracy lock_on"}  # what is not measured where facts are decoded
+SWEEPS = {"trial": TRIAL} | {
+    name: sweep(name, shows, DECODED.get(name, "")) for name, shows in SHOWN.items()
+}
 EQUAL = "vocab seq_len dim samples width embeddings trigger_in_values activation"
 UNEQUAL = (
     "vocab seq_len dim samples embeddings trigger_in_values zipf other_zipf balanced loss_weights "

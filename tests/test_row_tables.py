@@ -125,7 +125,13 @@ def committed_table(tmp_path, monkeypatch):
 def held(path, table=TABLE):
     """What a store holds, by key."""
     with Store(path, table.name) as store:
-        return {result.point.fields["index"]: result for result in store.get(table.keys())}
+        return {result.key.fields["index"]: result for result in store.get(table.keys())}
+
+
+def filled(table, store, retry=False):
+    """All that the store has of a table, once what it lacked is made."""
+    fill(table, store.missing(table.keys(), retry), store)
+    return store.get(table.keys())
 
 
 def test_a_stopped_run_keeps_what_it_finished_and_goes_on(tmp_path):
@@ -140,11 +146,11 @@ def test_a_stopped_run_keeps_what_it_finished_and_goes_on(tmp_path):
     table, path = replace(TABLE, row=make), tmp_path / "rows"
     with Store(path, "squares") as store:
         with pytest.raises(KeyboardInterrupt):
-            fill(table, table.keys(), store)
+            filled(table, store)
         kept = {index: result.outcome for index, result in held(path).items()}
         assert kept == {index: square(index) for index in range(3)}, "to the last digit"
         made.append("again")
-        fill(table, table.keys(), store)
+        filled(table, store)
     assert made == [0, 1, 2, "again", 3, 4]
 
 
@@ -153,16 +159,14 @@ def test_what_is_missing_or_not_finite_is_a_failure_and_made_again_on_request(tm
     with Store(tmp_path / "rows", "squares") as store:
         table = replace(TABLE, row=lambda index: {"value": values[index]})
         for retry, failed in ((False, 3), (True, 2)):
-            results = fill(table, table.keys(), store, retry=retry)
+            results = filled(table, store, retry)
             assert (
                 sum(r.error == "ArithmeticError: missing or not finite: value" for r in results)
                 == failed
             )
             values[0] = 0.0
         table = replace(table, empty="value")
-        assert [r.outcome for r in fill(table, table.keys(), store, retry=True)][2:3] == [
-            {"value": -math.inf}
-        ]
+        assert [r.outcome for r in filled(table, store, True)][2:3] == [{"value": -math.inf}]
 
 
 def test_rows_made_at_once_stay_together_and_fail_alone():
@@ -175,14 +179,14 @@ def test_rows_made_at_once_stay_together_and_fail_alone():
     keys = [{"cell": cell, "seed": seed, "rate": 0.1} for cell in (0, 1) for seed in (1, 2)]
     table = RowTable("cells", "", make, "cell seed rate", together="seed rate", listed=lambda: keys)
     with Store(None, "cells") as store:
-        results = fill(table, table.keys(), store)
+        results = filled(table, store)
     assert asked == [(cell, [1, 2], [0.1, 0.1]) for cell in (0, 1)]
     assert [bool(result.error) for result in results] == [False, True] * 2
 
 
 def test_rows_of_two_versions_never_mix(tmp_path):
     with Store(tmp_path / "rows", "squares") as store:
-        fill(TABLE, TABLE.keys(), store)
+        filled(TABLE, store)
     for later in (replace(TABLE, scheme="3"), replace(TABLE, listed=lambda: [{"index": 5}])):
         with pytest.raises(ValueError, match=r"stores with all \d rows; \d are missing"):
             committed.export(later, [tmp_path / "rows"], tmp_path)

@@ -120,14 +120,11 @@ def _sweep(chosen: argparse.Namespace) -> int:
         keys = [key for group in table.groups(keys)[chosen.part] for key in group]
     with executor_for(workers, chosen.scheduler) as executor:
         with Store(stores[0], table.kind or table.name) as kept:
-            done = [r for r in kept.get(keys) if not (chosen.retry and r.error)]
-            over = {r.point.canonical for r in done}
-            missing = [key for key in keys if key.canonical not in over]
+            missing = kept.missing(keys, chosen.retry)
             said = f"{table.name}: {len(keys)} rows, {len(missing)} to do, stored in {stores[0]}"
             print(said, flush=True)
-            options: dict[str, Any] = {"retry": chosen.retry, "progress": True, "device": device}
-            results = [*done, *fill(table, missing, kept, executor, **options)]
-    return _told([result.error for result in results])
+            fill(table, missing, kept, executor, progress=True, device=device)
+            return _told([result.error for result in kept.get(keys)])
 
 
 def _told(errors: list[str | None]) -> int:

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
@@ -15,31 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.arguments import check_rate, check_seed, check_size, not_allowed
+from recallbook.arguments import check_seed, check_size, not_allowed
 from recallbook_studies.running.archive import load_results, sweeps, tables
-from recallbook_studies.running.catalogue import Key, RowTable
-from recallbook_studies.running.point import digest
+from recallbook_studies.running.catalogue import RowTable
+from recallbook_studies.running.point import Key, digest
 from recallbook_studies.running.run import fill
 from recallbook_studies.running.store import Result, Store
 
+QUICK = 1.0  # seconds
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
 # of which provenance tells: every package
 ROOT = Path(__file__).parents[2]  # of a checkout
 CODE = ("recallbook*", ":(exclude)recallbook_studies/running/results")
-
-
-def write_whole(contents: Mapping[Path, bytes]) -> None:
-    """Write files, and then put all in place: where that fails, what was there before is there
-    still. Killed in between, it leaves ``.NAME.new``, which the next one takes."""
-    parts = {file: file.with_name(f".{file.name}.new") for file in contents}
-    try:
-        for file, content in contents.items():
-            parts[file].write_bytes(content)
-        for file, part in parts.items():
-            os.replace(part, file)
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
 
 
 def export(
@@ -72,14 +59,14 @@ def export(
         return []
     file = {**sweeps(), **tables()}.get(table.name)
     known = load_results(table.name) if file else pd.DataFrame()
-    if not stores and not {*known} - {*table.key.split()}:
+    if not stores and not {*known} - {*table.key_columns.split()}:
         raise not_allowed("store", [], "stores of its rows: the committed file has only its key")
     results = stored(table, stores) if stores else []
     frame = table.frame(results) if stores else known
     frame = table.finish(frame) if table.finish else frame
     gaps = (frame.isna() | frame.isin([np.inf, -np.inf])).any()
     odd = {*gaps.index[gaps]} - {*table.empty.split()}
-    if {*known} - {*table.key.split()}:
+    if {*known} - {*table.key_columns.split()}:
         odd |= {*frame} ^ {*known}
     if odd:
         allowed = (
@@ -99,26 +86,27 @@ def export(
         content, frame = text.encode(), pd.read_csv(StringIO(text))  # as rounded
     else:
         content = frame.to_parquet(None, compression="zstd", index=False)
-    paths = {target / f"{table.name}{suffix}": content}
+    written = {f"{table.name}{suffix}": content}
     if stores:
         record = provenance(table, frame, results)
-        paths[target / f"{table.name}.json"] = (json.dumps(record, indent=2) + "\n").encode()
-    write_whole(paths)
-    return [*paths]
+        written[f"{table.name}.json"] = (json.dumps(record, indent=2) + "\n").encode()
+    for name, content in written.items():
+        (target / name).write_bytes(content)
+    return [target / name for name in written]
 
 
 def stored(table: RowTable, stores: Sequence[str | os.PathLike[str]]) -> list[Result]:
     """The results of all keys in several stores, as :func:`export` takes them."""
-    keys, found = table.keys(), dict[str, Result]()
+    keys, by_key = table.keys(), dict[str, Result]()
     for path in stores:
         with Store(path, table.kind or table.name, new=False) as store:
             for result in store.get(keys):
-                text = result.point.canonical
-                if result.error or text in found:
+                text = result.key.canonical
+                if result.error or text in by_key:
                     said = f"each row once and none that failed; {text}: {result.error or 'twice'}"
                     raise not_allowed("store", str(path), said)
-                found[text] = result
-    results = [found[key.canonical] for key in keys if key.canonical in found]
+                by_key[text] = result
+    results = [by_key[key.canonical] for key in keys if key.canonical in by_key]
     if missing := len(keys) - len(results):
         allowed = f"stores with all {len(keys)} rows; {missing} are missing: make them first"
         raise not_allowed("store", [str(path) for path in stores], allowed)
@@ -148,7 +136,7 @@ def provenance(table: RowTable, frame: pd.DataFrame, results: Sequence[Result]) 
 def data_hash(table: RowTable, frame: pd.DataFrame) -> str:
     """SHA-256 of all keys with their outcomes, independent of the order of rows and of the file
     format."""
-    measured = frame.drop(columns=table.key.split()).astype(object)
+    measured = frame.drop(columns=table.key_columns.split()).astype(object)
     outcomes = measured.where(measured.notna(), None).to_numpy().tolist()
     rows = zip(frame.to_dict("records"), outcomes, strict=True)
     lines = (digest(table.key_of(row).canonical) + json.dumps(outcome) for row, outcome in rows)
@@ -176,29 +164,23 @@ def commit(root: Path = ROOT) -> dict[str, Any]:
     return {"commit": head, "changed": bool(changed)}
 
 
-def recomputed(
-    table: RowTable, count: int = 4, seed: int = 0, seconds: float | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def recomputed(table: RowTable, count: int = 4, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A random sample of committed rows and the same made again, with ``same``: whether they agree
     within :attr:`RowTable.near`.
 
-    Of a sweep, only points of at most so many estimated ``seconds`` (by default one) are in the
-    sample. Rows keep their index in the results.
+    Of a sweep, only points of at most ``QUICK`` estimated seconds are in the sample. Rows keep their
+    index in the results.
 
     Raises
     ------
     ValueError
-        If there are no such results, or not so many such rows; if ``seconds`` are given for another
-        table, whose costs are not known.
+        If there are no such results, or not so many such rows.
     RuntimeError
         If a row fails.
     """
     keys = table.keys()
     if table.cost is not None:
-        most = check_rate("seconds", 1.0 if seconds is None else seconds)
-        keys = [key for key in keys if table.cost(key.fields) <= most]
-    elif seconds is not None:
-        raise not_allowed("seconds", seconds, "left out: what rows cost is known of sweeps alone")
+        keys = [key for key in keys if table.cost(key.fields) <= QUICK]
     if check_size("count", count) > len(keys):
         raise not_allowed("count", count, f"at most {len(keys)}, the number of such rows")
     rng = np.random.default_rng(check_seed("seed", seed))
@@ -208,14 +190,15 @@ def recomputed(
 
 def again(table: RowTable, keys: Sequence[Key]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The committed rows of these keys and the same made again, as :func:`recomputed` gives them."""
-    frame, columns = load_results(table.name), table.key.split()
+    frame, columns = load_results(table.name), table.key_columns.split()
     names = [table.key_of(row).canonical for row in frame[columns].to_dict("records")]
     old = frame.iloc[[names.index(key.canonical) for key in keys]]
     with Store(None) as store:
-        results = fill(table, keys, store)
+        fill(table, keys, store)
+        results = store.get(keys)
     for result in results:
         if result.error:
-            raise RuntimeError(f"{result.point.canonical}: {result.error}")
+            raise RuntimeError(f"{result.key.canonical}: {result.error}")
     new = table.frame(results).drop(columns=columns).set_axis(old.index)
     return old, new.assign(same=agree(old, new, table.near))
 

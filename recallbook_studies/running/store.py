@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recallbook.arguments import not_allowed
-from recallbook_studies.running.point import digest
+from recallbook_studies.running.point import Key, digest
 
 APPLICATION = 0x7265636C  # "recl", in the header of every store
 VERSION = 1
@@ -52,10 +52,10 @@ class StoreFault(OSError):
 
 
 class Result(NamedTuple):
-    """What became of a point, or of a row's key: an outcome, which JSON can hold, or an error, and
-    how many seconds it took. ``point`` has a ``canonical`` text, under whose hash it is stored."""
+    """What became of a row's key: an outcome, which JSON can hold, or an error, and how many seconds
+    it took. The key has a ``canonical`` text, under whose hash it is stored."""
 
-    point: Any
+    key: Key
     outcome: Any
     error: str | None
     seconds: float
@@ -95,15 +95,17 @@ class Store:
             _create(self._connection, kind)
             return
         with self._told():
-            mode = "rwc" if new and not self.path.exists() else "rw"
-            if mode == "rwc" and ("\n" in str(path) or not self.path.parent.is_dir()):
-                allowed = "a file in a folder that exists, its path on one line"
+            there = self.path.is_file()
+            fits = self.path.parent.is_dir() and "\n" not in str(path) and not self.path.exists()
+            if not there and not (new and fits):
+                allowed = (
+                    "a file that is there (to export, make it first), or a new one, its path on one line and "
+                    "its folder there"
+                )
                 raise not_allowed("store", str(path), allowed)
-            if mode == "rw" and not self.path.is_file():
-                raise not_allowed("store", str(path), "a file; to export, make it first")
-            self._connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=60
-            )
+            mode = "rw" if there else "rwc"
+            address = f"{self.path.absolute().as_uri()}?mode={mode}"
+            self._connection = sqlite3.connect(address, uri=True, timeout=60)
             try:
                 if new and not self.path.stat().st_size:
                     _create(self._connection, kind)
@@ -126,20 +128,20 @@ class Store:
         except (sqlite3.Error, OSError) as problem:
             raise StoreFault(f"store {self.path}: {_what_happened(problem)}") from problem
 
-    def keys(self, retry: bool = False) -> set[str]:
-        """Keys of all rows, or of those that did not fail if the others are to be tried again."""
-        query = f'SELECT key FROM "{self.kind}" WHERE error IS NULL OR NOT ?'
-        with self._told():
-            return {key for (key,) in self._connection.execute(query, (retry,))}
+    def missing(self, keys: Iterable[Key], retry: bool = False) -> list[Key]:
+        """Those keys of which nothing is stored, or with ``retry`` nothing but a failure."""
+        asked = list(keys)
+        stored = {r.key.canonical for r in self.get(asked) if not (retry and r.error)}
+        return [key for key in asked if key.canonical not in stored]
 
     def add(self, results: Iterable[Result]) -> None:
         """Store results in one transaction, or those that are made when making them is interrupted.
         A stored outcome stays; a stored failure is replaced."""
         rows = []
         try:
-            for point, outcome, error, seconds in results:
+            for key, outcome, error, seconds in results:
                 text = None if outcome is None else as_text(outcome)
-                row = (digest(point.canonical), point.canonical, text, error)
+                row = (digest(key.canonical), key.canonical, text, error)
                 rows.append((*row, seconds, _checksum(*row)))
         finally:
             with self._told(), self._connection:
@@ -150,14 +152,14 @@ class Store:
                     rows,
                 )
 
-    def get(self, points: Iterable[Any]) -> list[Result]:
-        """Results of those points that are there, in the order of ``points``."""
+    def get(self, keys: Iterable[Key]) -> list[Result]:
+        """Results of those keys that are there, in the order of ``keys``."""
         with self._told():
             rows = self._connection.execute(
                 f'SELECT point, outcome, error, seconds FROM "{self.kind}"'
             )
             held = {point: (json.loads(text or "null"), *rest) for point, text, *rest in rows}
-        return [Result(p, *held[p.canonical]) for p in points if p.canonical in held]
+        return [Result(key, *held[key.canonical]) for key in keys if key.canonical in held]
 
 
 def _code(problem: BaseException) -> int:
@@ -216,6 +218,6 @@ def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
     except (sqlite3.DatabaseError, UnicodeError, TypeError, AttributeError) as problem:
         if _code(problem) & 0xFF in FAULTS:
             raise
-        found = " ".join(str(problem).split())
-        allowed = f"a store that recallbook made, without damage and of {kind!r} ({found}): it was left as is"
+        said = " ".join(str(problem).split())
+        allowed = f"a store that recallbook made, without damage and of {kind!r} ({said}): it was left as is"
         raise not_allowed("store", str(path), allowed) from problem
