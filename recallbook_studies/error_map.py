@@ -1,9 +1,8 @@
 """Where predictions hold: random settings over all that a ``Setting`` allows, simulated with 32 to
 500 seeds until the error was small.
 
-``python -m recallbook table error_map STORE`` simulates what the file lacks; several can share the
-work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export`` joins the
-files, adds the predictions and writes the table that ships with the package."""
+``python -m recallbook table error_map STORE`` simulates what the file lacks. ``--export`` adds
+the predictions and writes the table that ships with the package."""
 
 from __future__ import annotations
 

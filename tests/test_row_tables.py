@@ -188,19 +188,17 @@ def test_rows_of_two_versions_never_mix(tmp_path):
     with Store(tmp_path / "rows", "squares") as store:
         filled(TABLE, store)
     for later in (replace(TABLE, scheme="3"), replace(TABLE, listed=lambda: [{"index": 5}])):
-        with pytest.raises(ValueError, match=r"stores with all \d rows; \d are missing"):
-            committed.export(later, [tmp_path / "rows"], tmp_path)
+        with pytest.raises(ValueError, match=r"one with all \d rows.*; \d are missing"):
+            committed.export(later, tmp_path / "rows", tmp_path)
 
 
-def test_parts_make_the_whole_by_the_command(committed_table, capsys):
-    for part in ("0/2", "1/2"):
-        assert main(["table", "squares", part[0], "--part", part]) == 0
-    assert [*held("1")] == [1, 3]
+def test_a_table_is_made_by_the_command(committed_table, capsys):
+    assert main(["table", "squares", "rows"]) == 0
     said = capsys.readouterr().err
     assert "squares: 100%" in said and "row/s" in said
-    for stores in (["0", "1"], []):
+    for store in (["rows"], []):
         committed_table.write_text(WHOLE.replace("0.33", "0.330000"), encoding="utf-8")
-        assert main(["table", "squares", *stores, "--export"]) == 0
+        assert main(["table", "squares", *store, "--export"]) == 0
         assert committed_table.read_text(encoding="utf-8") == WHOLE
     committed_table.write_text("index\n0\n1\n", encoding="utf-8")
     assert main(["table", "squares", "--export"]) == 2
@@ -208,16 +206,16 @@ def test_parts_make_the_whole_by_the_command(committed_table, capsys):
     committed_table.write_text(WHOLE, encoding="utf-8")
     record = json.loads(committed_table.with_suffix(".json").read_text(encoding="utf-8"))
     assert record["data"] == committed.data_hash(TABLE, rb.load_results("squares"))
-    for option in ("--retry", "--part 0/2", "--workers 2", "--device cpu"):
-        assert main(["table", "squares", "0", "1", "--export", *option.split()]) == 2
+    for option in ("--retry", "--workers 2", "--device cpu"):
+        assert main(["table", "squares", "rows", "--export", *option.split()]) == 2
         assert "is not allowed: left out with --export" in capsys.readouterr().err
 
 
 def test_failures_of_another_run_count(committed_table, monkeypatch, capsys):
     broken = replace(sweeping.TABLES["squares"], row=lambda index: {"value": 1 / (index - 3)})
     monkeypatch.setitem(sweeping.TABLES, "squares", broken)
-    for options in ("--part 3/5", "", ""):
-        assert main(["table", "squares", *options.split()]) == 1
+    for _ in range(2):
+        assert main(["table", "squares"]) == 1
         assert ", 1 failed\n  1 x ZeroDivisionError: division by zero" in capsys.readouterr().out
     monkeypatch.setitem(sweeping.TABLES, "squares", replace(broken, row=square))
     assert main(["sweep", "squares", "--retry"]) == 0
@@ -225,8 +223,7 @@ def test_failures_of_another_run_count(committed_table, monkeypatch, capsys):
 
 SOUND = {index: square(index) for index in range(5)}
 UNSOUND = {  # what is changed in a store, and what is said
-    "missing": ({4: ...}, "all 5 rows; 1 are missing"),
-    "twice": ({}, "each row once and none that failed; .*twice"),
+    "missing": ({4: ...}, "all 5 rows.*; 1 are missing"),
     "failed": ({2: None}, "none that failed; .*: ValueError: no"),
     "more columns": ({3: {**square(3), "more": 1}}, "all with the same columns"),
     "other columns": ({key: {"value": 1.0} for key in SOUND}, "those of the committed table"),
@@ -240,7 +237,6 @@ UNSOUND = {  # what is changed in a store, and what is said
 @pytest.mark.parametrize("name", UNSOUND)
 def test_what_is_not_whole_and_sound_is_not_exported(committed_table, name):
     changes, said = UNSOUND[name]
-    stores = ["rows"] * (1 + (name == "twice"))
     with Store("rows", "squares") as store:
         store.add(
             Result(TABLE.key_of({"index": index}), row, None if row else "ValueError: no", 1.0)
@@ -248,9 +244,9 @@ def test_what_is_not_whole_and_sound_is_not_exported(committed_table, name):
             if row is not ...
         )
     with pytest.raises(ValueError, match=f"^(store|columns)=.* is not allowed: .*{said}|{said}"):
-        committed.export(TABLE, stores)
+        committed.export(TABLE, "rows")
     assert committed_table.read_text(encoding="utf-8") == WHOLE
     if "finite" in said:
-        committed.export(replace(TABLE, empty="value"), stores)
+        committed.export(replace(TABLE, empty="value"), "rows")
         written = committed_table.read_text(encoding="utf-8")
         assert written.splitlines()[4] in ("3,,False", "3,-inf,False")

@@ -1,9 +1,7 @@
 """The table of the page on which a reader moves the sizes.
 
-``python -m recallbook table explorer STORE`` predicts what the store lacks; several can share the
-work with ``--part 0/2`` and ``--part 1/2``, each with a store of its own. ``STORE... --export``
-joins them and writes the page's scripts; without stores, only what needs no
-new prediction."""
+``python -m recallbook table explorer STORE`` predicts what the store lacks. ``STORE --export``
+writes the page's scripts; without a store, only what needs no new prediction."""
 
 from __future__ import annotations
 

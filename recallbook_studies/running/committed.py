@@ -31,38 +31,38 @@ CODE = ("recallbook*", ":(exclude)recallbook_studies/running/results")
 
 def export(
     table: RowTable,
-    stores: Sequence[str | os.PathLike[str]],
+    store: str | os.PathLike[str] | None,
     folder: str | os.PathLike[str] | None = None,
 ) -> list[Path]:
-    """Write the rows of several stores as the table's file, and ``NAME.json`` (provenance) beside it;
-    without any store its committed rows, with what is computed from them.
+    """Write the rows of a store as the table's file, and ``NAME.json`` (provenance) beside it; without
+    a store its committed rows, with what is computed from them.
 
     The same rows give the same bytes, whatever the order in which they were made.
 
     Parameters
     ----------
     table : RowTable
-    stores : sequence of path
+    store : path or None
     folder : path or None
         By default the committed table's.
 
     Raises
     ------
     ValueError
-        If a file is no store of the table, a row is missing, failed or in two stores, or columns are
+        If a file is no store of the table, a row is missing or failed, or columns are
         not those of the committed table, or lack values.
     OSError
         If there is no such folder, or it cannot be written to, or is full.
     """
-    if table.write and not stores:
+    if table.write and store is None:
         table.write(None)
         return []
     file = {**sweeps(), **tables()}.get(table.name)
     known = load_results(table.name) if file else pd.DataFrame()
-    if not stores and not {*known} - {*table.key_columns.split()}:
-        raise not_allowed("store", [], "stores of its rows: the committed file has only its key")
-    results = stored(table, stores) if stores else []
-    frame = table.frame(results) if stores else known
+    if store is None and not {*known} - {*table.key_columns.split()}:
+        raise not_allowed("store", store, "one of its rows: the committed file has only its key")
+    results = [] if store is None else stored(table, store)
+    frame = known if store is None else table.frame(results)
     frame = table.finish(frame) if table.finish else frame
     gaps = (frame.isna() | frame.isin([np.inf, -np.inf])).any()
     odd = {*gaps.index[gaps]} - {*table.empty.split()}
@@ -87,7 +87,7 @@ def export(
     else:
         content = frame.to_parquet(None, compression="zstd", index=False)
     written = {f"{table.name}{suffix}": content}
-    if stores:
+    if store is not None:
         record = provenance(table, frame, results)
         written[f"{table.name}.json"] = (json.dumps(record, indent=2) + "\n").encode()
     for name, content in written.items():
@@ -95,23 +95,18 @@ def export(
     return [target / name for name in written]
 
 
-def stored(table: RowTable, stores: Sequence[str | os.PathLike[str]]) -> list[Result]:
-    """The results of all keys in several stores, as :func:`export` takes them."""
-    keys, by_key = table.keys(), dict[str, Result]()
-    for path in stores:
-        with Store(path, table.kind or table.name, new=False) as store:
-            for result in store.get(keys):
-                text = result.key.canonical
-                if result.error or text in by_key:
-                    said = f"each row once and none that failed; {text}: {result.error or 'twice'}"
-                    raise not_allowed("store", str(path), said)
-                by_key[text] = result
-    results = [by_key[key.canonical] for key in keys if key.canonical in by_key]
-    if missing := len(keys) - len(results):
-        allowed = f"stores with all {len(keys)} rows; {missing} are missing: make them first"
-        raise not_allowed("store", [str(path) for path in stores], allowed)
-    if len({tuple(result.outcome) for result in results}) != 1:
-        raise not_allowed("store", [*map(str, stores)], "rows, all with the same columns")
+def stored(table: RowTable, path: str | os.PathLike[str]) -> list[Result]:
+    """The results of all keys in a store, as :func:`export` takes them."""
+    keys = table.keys()
+    with Store(path, table.kind or table.name, new=False) as store:
+        results, missing = store.get(keys), len(store.missing(keys))
+    failed = [f"{result.key.canonical}: {result.error}" for result in results if result.error]
+    if missing or failed or len({tuple(result.outcome) for result in results}) != 1:
+        allowed = (
+            f"one with all {len(keys)} rows, all with the same columns and none that failed; "
+            f"{missing} are missing: make them first; failed: {failed[:1]}"
+        )
+        raise not_allowed("store", str(path), allowed)
     return results
 
 

@@ -32,18 +32,8 @@ TABLE = """CREATE TABLE "{kind}" (
 COLUMNS = "key, point, outcome, error, seconds, checksum"
 SWEEP = "results"  # the kind of a sweep's store; a row table's is its name
 
-
-# by SQLite's primary code, what happened and how to go on; all other codes say that the file is
-# damaged
-FAULTS = {
-    sqlite3.SQLITE_FULL: "the disk is full: make room and run it again",
-    sqlite3.SQLITE_IOERR: "the disk could not be read or written, or is full: make room and run it again",
-    sqlite3.SQLITE_READONLY: "it may not be written: change its permissions, or name another file",
-    sqlite3.SQLITE_CANTOPEN: "it could not be opened: look at its folder and permissions",
-    sqlite3.SQLITE_BUSY: "another process holds it: wait until that has ended and run it again",
-}
-GONE = "it was deleted, moved or replaced while it was in use, its rows with it: run it again, from the file that is there"
-KEPT = "rows stored before are kept"
+# SQLite's primary codes of a file that is none, is damaged, or has no such table; of what SQLite did not say, 0
+DAMAGED = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, 0}
 
 
 class StoreFault(OSError):
@@ -100,7 +90,7 @@ class Store:
             if not there and not (new and fits):
                 allowed = (
                     "a file that is there (to export, make it first), or a new one, its path on one line and "
-                    "its folder there"
+                    "in a folder that exists"
                 )
                 raise not_allowed("store", str(path), allowed)
             mode = "rw" if there else "rwc"
@@ -126,7 +116,9 @@ class Store:
         try:
             yield
         except (sqlite3.Error, OSError) as problem:
-            raise StoreFault(f"store {self.path}: {_what_happened(problem)}") from problem
+            code = getattr(problem, "sqlite_errorname", type(problem).__name__)
+            said = f"{problem} ({code}): mend that and run it again; what the file has is kept"
+            raise StoreFault(f"store {self.path}: {said}") from problem
 
     def missing(self, keys: Iterable[Key], retry: bool = False) -> list[Key]:
         """Those keys of which nothing is stored, or with ``retry`` nothing but a failure."""
@@ -140,7 +132,9 @@ class Store:
         rows = []
         try:
             for key, outcome, error, seconds in results:
-                text = None if outcome is None else as_text(outcome)
+                text = (
+                    None if outcome is None else json.dumps(outcome, default=methodcaller("item"))
+                )
                 row = (digest(key.canonical), key.canonical, text, error)
                 rows.append((*row, seconds, _checksum(*row)))
         finally:
@@ -160,26 +154,6 @@ class Store:
             )
             held = {point: (json.loads(text or "null"), *rest) for point, text, *rest in rows}
         return [Result(key, *held[key.canonical]) for key in keys if key.canonical in held]
-
-
-def _code(problem: BaseException) -> int:
-    """SQLite's extended code; 0 where there is none."""
-    return int(getattr(problem, "sqlite_errorcode", 0))
-
-
-def _what_happened(problem: sqlite3.Error | OSError) -> str:
-    if isinstance(problem, OSError):
-        return f"{problem.strerror or problem}: mend that and run it again; {KEPT}"
-    if _code(problem) == sqlite3.SQLITE_READONLY_DBMOVED:
-        return GONE
-    damaged = f"it was damaged while it was in use ({problem}): start another"
-    fault = FAULTS.get(_code(problem) & 0xFF)
-    return f"{fault}; {KEPT}" if fault else damaged
-
-
-def as_text(value: Any) -> str:
-    """JSON, of NumPy's numbers too."""
-    return json.dumps(value, default=methodcaller("item"))
 
 
 def _checksum(*columns: str | None) -> str:
@@ -216,7 +190,7 @@ def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
                     f"row {key} does not match its checksum, or {seconds=} is no number"
                 )
     except (sqlite3.DatabaseError, UnicodeError, TypeError, AttributeError) as problem:
-        if _code(problem) & 0xFF in FAULTS:
+        if getattr(problem, "sqlite_errorcode", 0) & 0xFF not in DAMAGED:
             raise
         said = " ".join(str(problem).split())
         allowed = f"a store that recallbook made, without damage and of {kind!r} ({said}): it was left as is"
