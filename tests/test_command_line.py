@@ -253,12 +253,8 @@ def strict(text):
     return json.loads(text, parse_constant=refuse)
 
 
-def interrupted(**fields):
-    raise KeyboardInterrupt
-
-
 @pytest.mark.slow
-def test_predict_says_what_the_package_says(capsys, monkeypatch):
+def test_predict_says_what_the_package_says(capsys):
     command = [*PREDICT.split(), "--trigger-in-values", "--search"]
     assert main([*command, "--json"]) == 0
     found = strict(capsys.readouterr().out)
@@ -278,9 +274,8 @@ def test_predict_says_what_the_package_says(capsys, monkeypatch):
         "critical_samples": None,  # no N is enough for 0.9 here
         "capacity": rb.capacity(512, 8, 48, trigger_in_values=True, warn=False),
     }
-    monkeypatch.setattr(predicting, "critical_samples", interrupted)
-    assert main(command) == 130
-    lines = capsys.readouterr().out.splitlines()  # what was known is printed
+    assert main(command) == 0
+    lines = capsys.readouterr().out.splitlines()
     for line, start, part in zip(
         lines,
         ("", "typically off by: ", "one draw in ten below: "),
