@@ -21,7 +21,7 @@ from recallbook_studies.ch03 import rates
 from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import capacities
 from recallbook_studies.ch12 import ladder
-from recallbook_studies.intervals import Interval, over_seeds, seed_interval
+from recallbook_studies.intervals import Interval, seed_interval
 from recallbook_theory.symbolic.expressions import d
 
 __all__ = ["bag_of_words_accuracy"]  # used as it is
@@ -155,24 +155,10 @@ def facts_in_matrix(rows: DataFrame) -> Interval:
     return Interval(middle, row["facts"], row["next"])
 
 
-def bits_per_weight(rows: DataFrame, weights: int) -> float:
-    """Bits that come back from a trained matrix, for each of its trained weights."""
-    (row,) = rows.to_dict("records")
-    return float(row["facts"] * row["recall"] * np.log2(row["facts"]) / weights)
-
-
 def perfect_memory(facts: int, dim: int, width: int | None = None) -> Interval:
     """Recall with perfect attention and unlimited data, with an MLP of cubic features or none."""
     memory = alone(facts, dim, width, "he3", embeddings="sphere")
     return seed_interval([perfect_recall(drawn(memory, seed)) for seed in range(8)])
-
-
-def below_no_mlp(rows: DataFrame, outcome: str) -> Numbers:
-    """For how many activations and widths an outcome is below that without MLP, by whole intervals."""
-    part = rows.fillna({"width": 0}).astype({"width": int})
-    means = over_seeds(part, ["activation", "width"], outcome, within=(0, 1))
-    none = means["width"] == 0
-    return count(means[~none], f"high < {float(means.loc[none, 'low'].iloc[0])}")
 
 
 # Chances
@@ -220,17 +206,6 @@ def attention_at_second_rate(saturation: float) -> Interval:
     """Attention on the informative token, at a second rate in units of what tips the softmax."""
     frame = rates.over_gamma(False, range(5))
     return seed_interval(grids.at(frame, saturation=saturation)["attention"])
-
-
-def lock_on_at_largest_samples(rows: DataFrame) -> Numbers:
-    """In how many settings lock-on at the largest N is above one half, by the whole interval, ``of``
-    how many; and the range of sizes where it is not."""
-    fields = ["vocab", "seq_len", "dim", "embeddings", "trigger_in_values"]
-    runs = rows.drop_duplicates([*fields, "samples", "seed"])
-    means = over_seeds(runs, [*fields, "samples"], "lock_on").sort_values("samples")
-    last = means.groupby(fields).tail(1)
-    short = last[last["low"] <= 0.5].agg({"seq_len": ["min", "max"], "dim": ["min", "max"]})
-    return {**count(last, "low > 0.5"), **short.to_dict()}
 
 
 # After three steps

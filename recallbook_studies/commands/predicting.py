@@ -84,7 +84,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
         "binds": phase(setting) if equal or search else None,
         "ledger": {name: term._asdict() for name, term in prediction.ledger.items()},
         "wanted": wanted,
-        "critical_samples": critical_samples(vocab, **asked) if equal or search else None,
+        "critical_samples": critical_samples(vocab=vocab, **asked) if equal or search else None,
         "capacity": capacity(samples, **asked) if equal else None,
     }
 

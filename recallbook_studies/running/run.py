@@ -24,7 +24,6 @@ from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import Key, Point, from_values
 from recallbook_studies.running.store import Result, Store
 
-TASKS = 4000  # of an executor, at most
 FLOPS, SECONDS_A_NUMBER = 2e10, 3e-8  # of one core: products a second, and what memory takes
 HELD = 0.2  # seconds that rows may wait for others, to be stored in one transaction
 Work = Callable[[Sequence[Key]], list[Result]]
@@ -212,11 +211,6 @@ def lacking(table: RowTable, row: dict[str, Any]) -> str | None:
     return f"ArithmeticError: missing or not finite: {', '.join(odd)}" if odd else None
 
 
-def run_task(work: Work, groups: Sequence[Sequence[Key]]) -> list[Result]:
-    """Every row of a task, in order. What a worker runs."""
-    return [result for group in groups for result in work(group)]
-
-
 def _problem(future: Future[list[Result]]) -> BaseException | None:
     """What became of a finished task instead of results; a scheduler that died leaves it
     cancelled."""
@@ -237,9 +231,7 @@ def _elsewhere(
 
     A task that never came back, because its worker died, is no result: the others go on, then it is
     reported."""
-    size = -(-len(groups) // TASKS) or 1
-    tasks = [groups[start : start + size] for start in range(0, len(groups), size)]
-    under_way = {executor.submit(run_task, work, task) for task in tasks}
+    under_way = {executor.submit(work, group) for group in groups}
     lost: list[BaseException] = []
     try:
         for future in as_completed(list(under_way)):
@@ -257,5 +249,5 @@ def _elsewhere(
                 record(future.result())
     if lost:
         raise RuntimeError(
-            f"{len(lost)} of {len(tasks)} tasks were lost with their workers; all others are stored, so run it again"
+            f"{len(lost)} of {len(groups)} tasks were lost with their workers; all others are stored, so run it again"
         ) from lost[0]
