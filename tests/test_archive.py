@@ -26,7 +26,7 @@ def complaints(name: str, frame: pd.DataFrame, record: dict) -> list[str]:
     right = {
         "name": record["name"] == name,
         "rows": record["rows"] == len(frame),
-        "data": record["data"] == committed.data_hash(SWEEPS[name], frame),
+        "data": record["data"] == committed.data_hash(frame),
         "command": f"sweep {name}" in record["command"] and f"export {name}" in record["command"],
     }
     return [what for what, holds in right.items() if not holds]

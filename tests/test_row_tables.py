@@ -205,7 +205,7 @@ def test_a_table_is_made_by_the_command(committed_table, capsys):
     assert "the committed file has only its key" in capsys.readouterr().err
     committed_table.write_text(WHOLE, encoding="utf-8")
     record = json.loads(committed_table.with_suffix(".json").read_text(encoding="utf-8"))
-    assert record["data"] == committed.data_hash(TABLE, rb.load_results("squares"))
+    assert record["data"] == committed.data_hash(rb.load_results("squares"))
     for option in ("--retry", "--workers 2", "--device cpu"):
         assert main(["table", "squares", "rows", "--export", *option.split()]) == 2
         assert "is not allowed: left out with --export" in capsys.readouterr().err

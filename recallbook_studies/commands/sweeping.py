@@ -44,7 +44,7 @@ EXPORT = """\
     Write NAME.parquet or NAME.csv and NAME.json (the command, versions and hashes) from a store that has every row,
     with the columns that it has already, and finite but in columns that may be empty."""
 RECOMPUTE = """\
-    Make rows of committed results again (of a sweep those that take at most about a second) and print those that
+    Make rows of committed results again (of a sweep in a second each, the largest in twenty) and print those that
     differ, with both values. Exit status 1 if any does.
     What counts as the same is said in recallbook_studies.running.committed.recomputed."""
 

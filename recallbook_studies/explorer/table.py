@@ -5,8 +5,11 @@ writes the page's scripts; without a store, only what needs no new prediction.""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +19,6 @@ import numpy as np
 import pandas as pd
 
 from recallbook_studies.explorer import cases as of, scripts
-from recallbook_studies.explorer.grids import packed
 from recallbook_theory import trained
 from recallbook_theory.prediction import predict, predicted_lock_on
 from recallbook_theory.symbolic.expressions import Array
@@ -24,6 +26,8 @@ from recallbook_theory.symbolic.expressions import Array
 # the page is no part of the wheel
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "explorer"
 QUANTITIES = ("accuracy", "lock_on", "recall")
+UNIT = 0.002  # far below what a reader sees
+LARGEST = 32767  # of a 16-bit integer
 ENDS = 1e-7, 1 - 1e-9  # chances beyond are all the same to a reader
 ROUGH = 1e-5, 1 - 1e-5  # the same where nodes are few
 HEAD = "(window.explorer = window.explorer || {}).data = "
@@ -65,6 +69,21 @@ def smooth(rows: pd.DataFrame) -> dict[str, Array]:
         "lock_on": bent(rows["lock_on"]),
         "answered": bent(rows["accuracy"] / attended),
         "recalled": bent(rows["recall"]) - np.log(attended),
+    }
+
+
+def packed(axes: Mapping[str, Sequence[float]], fields: Mapping[str, Array]) -> dict[str, Any]:
+    """A table as the page's script holds it: sizes at the nodes of each axis, names of the fields,
+    and their values ``(fields, nodes)``, whole multiples of a unit, 16 bit each, compressed, as
+    text. The page interpolates between nodes linearly in the logarithms of the sizes."""
+    whole = np.round(np.array([np.ravel(values) for values in fields.values()]) / UNIT)
+    low, high = np.clip(whole, -LARGEST, LARGEST).astype("<i2").view("u1").reshape(-1, 2).T
+    data = gzip.compress(low.tobytes() + high.tobytes(), 9, mtime=0)  # apart they compress better
+    return {
+        "axes": {name: list(nodes) for name, nodes in axes.items()},
+        "fields": list(fields),
+        "unit": UNIT,
+        "data": base64.b64encode(data).decode("ascii"),
     }
 
 

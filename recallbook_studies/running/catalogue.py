@@ -48,8 +48,6 @@ class RowTable:
         with the package.
     listed : callable or None
         Gives the keys, as mappings, where no committed table has them.
-    cost : callable or None
-        Estimates seconds from a key's columns.
     kind : str
         Of its stores; by default its name.
     scheme : int or str
@@ -67,7 +65,6 @@ class RowTable:
     finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     write: Callable[[pd.DataFrame | None], None] | None = None
     listed: Callable[[], Iterable[Mapping[str, Any]]] | None = None
-    cost: Callable[[Mapping[str, Any]], float] | None = None
     kind: str = ""
     scheme: int | str = SCHEME
 

@@ -22,7 +22,6 @@ from recallbook_studies.running.point import Key, digest
 from recallbook_studies.running.run import fill
 from recallbook_studies.running.store import Result, Store
 
-QUICK = 1.0  # seconds
 PACKAGES = ("recallbook", "numpy", "torch", "pandas", "pyarrow")
 # of which provenance tells: every package
 ROOT = Path(__file__).parents[2]  # of a checkout
@@ -119,7 +118,7 @@ def provenance(table: RowTable, frame: pd.DataFrame, results: Sequence[Result]) 
             f"python -m recallbook {do} {table.name}" for do in ("sweep", "export")
         ),
         "rows": len(frame),
-        "data": data_hash(table, frame),
+        "data": data_hash(frame),
         "seconds": round(sum(result.seconds for result in results)),
         "scheme": table.scheme,
         "versions": {**versions, "python": platform.python_version()},
@@ -128,14 +127,9 @@ def provenance(table: RowTable, frame: pd.DataFrame, results: Sequence[Result]) 
     }
 
 
-def data_hash(table: RowTable, frame: pd.DataFrame) -> str:
-    """SHA-256 of all keys with their outcomes, independent of the order of rows and of the file
-    format."""
-    measured = frame.drop(columns=table.key_columns.split()).astype(object)
-    outcomes = measured.where(measured.notna(), None).to_numpy().tolist()
-    rows = zip(frame.to_dict("records"), outcomes, strict=True)
-    lines = (digest(table.key_of(row).canonical) + json.dumps(outcome) for row, outcome in rows)
-    return digest("\n".join(sorted(lines)))
+def data_hash(frame: pd.DataFrame) -> str:
+    """SHA-256 of all rows as CSV, independent of their order and of the file's format."""
+    return digest("\n".join(sorted(frame.to_csv(index=False).splitlines())))
 
 
 def commit(root: Path = ROOT) -> dict[str, Any]:
@@ -163,21 +157,18 @@ def recomputed(table: RowTable, count: int = 4, seed: int = 0) -> tuple[pd.DataF
     """A random sample of committed rows and the same made again, with ``same``: whether they agree
     within :attr:`RowTable.near`.
 
-    Of a sweep, only points of at most ``QUICK`` estimated seconds are in the sample. Rows keep their
-    index in the results.
+    Rows keep their index in the results.
 
     Raises
     ------
     ValueError
-        If there are no such results, or not so many such rows.
+        If there are no such results, or not so many rows.
     RuntimeError
         If a row fails.
     """
     keys = table.keys()
-    if table.cost is not None:
-        keys = [key for key in keys if table.cost(key.fields) <= QUICK]
     if check_size("count", count) > len(keys):
-        raise not_allowed("count", count, f"at most {len(keys)}, the number of such rows")
+        raise not_allowed("count", count, f"at most {len(keys)}, the number of its rows")
     rng = np.random.default_rng(check_seed("seed", seed))
     chosen = [keys[place] for place in sorted(rng.choice(len(keys), count, replace=False))]
     return again(table, chosen)

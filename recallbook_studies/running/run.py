@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Executor, Future, as_completed
 from dataclasses import asdict, replace
 from functools import partial
@@ -24,7 +24,6 @@ from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import Key, Point, from_values
 from recallbook_studies.running.store import Result, Store
 
-FLOPS, SECONDS_A_NUMBER = 2e10, 3e-8  # of one core: products a second, and what memory takes
 HELD = 0.2  # seconds that rows may wait for others, to be stored in one transaction
 Work = Callable[[Sequence[Key]], list[Result]]
 
@@ -44,17 +43,6 @@ def measured(device: Device = "cpu", **fields: Any) -> dict[str, float]:
     return measure(from_values(fields), device)
 
 
-def seconds_of(fields: Mapping[str, Any]) -> float:
-    """Rough seconds on one core for the point with these fields; not a promise."""
-    vocab, dim, samples, width = (
-        int(fields[name] or 0) for name in ("vocab", "dim", "samples", "width")
-    )
-    numbers = (samples + int(fields["test_samples"])) * int(fields["seq_len"]) + vocab * dim
-    products = dim * (24 * (samples + vocab) * width + 8 * vocab**2)
-    matching = 1e-9 * vocab**3 if fields["method"] == "assignment" else 0.0
-    return 5e-3 + SECONDS_A_NUMBER * numbers + products / FLOPS + matching
-
-
 def sweep(name: str, shows: str, empty: str = "", **how: Any) -> RowTable:
     """The table of a sweep: a row for each point, which is its key; ``empty`` are outcomes that some
     are without."""
@@ -66,7 +54,6 @@ def sweep(name: str, shows: str, empty: str = "", **how: Any) -> RowTable:
         empty=f"width other_zipf error {empty}",
         near=1e-9,  # a sum of shares 1/k has these digits, whatever the order in which it was added
         finish=typed,
-        cost=seconds_of,
         kind="results",
         **how,
     )
