@@ -209,7 +209,7 @@ from recallbook_studies.running.store import Store
 
 folder, kills = sys.argv[1], int(sys.argv[2])
 path, log = os.path.join(folder, "s.sqlite"), os.path.join(folder, "log")
-add, run.HELD = Store.add, 0.02
+add = Store.add
 
 
 def row(cell, seed):

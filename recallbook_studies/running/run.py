@@ -24,7 +24,6 @@ from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import Key, Point, from_values
 from recallbook_studies.running.store import Result, Store
 
-HELD = 0.2  # seconds that rows may wait for others, to be stored in one transaction
 Work = Callable[[Sequence[Key]], list[Result]]
 
 
@@ -137,30 +136,21 @@ def fill(
 ) -> None:
     """Make the rows of these keys and store them: where it is stopped, what was made is stored. An
     error is stored in place of a row."""
-    groups, held, began = table.groups(keys), [], time.monotonic()
     # what makes rows may be sent away; what is done with all of them stays here
     given = {} if device is None else {"device": device}
     work = partial(attempt, replace(table, finish=None, write=None, listed=None), given)
+    bar = tqdm(total=len(keys), desc=table.name, unit="row", disable=not progress, smoothing=0.05)
 
-    def record(results: list[Result], wait: float = HELD) -> None:
-        nonlocal held, began
-        held += results
+    def record(results: list[Result]) -> None:
+        store.add(results)
         bar.update(len(results))
-        if time.monotonic() - began >= wait:
-            batch, held, began = held, [], time.monotonic()
-            store.add(batch)
 
-    with tqdm(
-        total=len(keys), desc=table.name, unit="row", disable=not progress, smoothing=0.05
-    ) as bar:
-        try:
-            if executor is None:
-                for group in groups:
-                    record(work(group))
-            else:
-                _elsewhere(work, groups, executor, record)
-        finally:
-            record([], wait=0)
+    with bar:
+        if executor is None:
+            for group in table.groups(keys):
+                record(work(group))
+        else:
+            _elsewhere(work, table.groups(keys), executor, record)
 
 
 def attempt(table: RowTable, given: dict[str, Any], group: Sequence[Key]) -> list[Result]:

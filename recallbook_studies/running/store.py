@@ -97,9 +97,7 @@ class Store:
             address = f"{self.path.absolute().as_uri()}?mode={mode}"
             self._connection = sqlite3.connect(address, uri=True, timeout=60)
             try:
-                if new and not self.path.stat().st_size:
-                    _create(self._connection, kind)
-                _check(self._connection, self.path, kind)
+                _check(self._connection, self.path, kind, new)
             except BaseException:
                 self._connection.close()
                 raise
@@ -170,10 +168,13 @@ def _create(connection: sqlite3.Connection, kind: str) -> None:
     connection.commit()
 
 
-def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
+def _check(connection: sqlite3.Connection, path: Path, kind: str, new: bool) -> None:
     """Refuse what is no store of this version and kind, or is damaged, reading only: its marks,
-    SQLite's own check, its table, then every row's key, checksum and seconds."""
+    SQLite's own check, its table, then every row's key, checksum and seconds. If ``new``, first make
+    an empty file one: so is what a process left that was killed while it made it."""
     try:
+        if new:
+            _create(connection, kind)
         pragmas = "pragma_application_id, pragma_user_version, pragma_integrity_check(1)"
         marks = connection.execute(f"SELECT * FROM {pragmas}").fetchone()
         if marks != (APPLICATION, VERSION, "ok"):
