@@ -22,7 +22,7 @@ from recallbook_studies.ch12 import (
     trained_map,
 )
 from recallbook_studies.explorer import table as explorer
-from recallbook_studies.explorer.cases import cases
+from recallbook_studies.explorer.cases import FIELDS, cases
 from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import Point
 from recallbook_studies.running.run import sweep
@@ -213,7 +213,7 @@ _TABLES = (
         "explorer",
         "the page on which a reader moves the sizes",
         explorer.row,
-        f"index part without load {explorer.SIZES}",
+        f"index part without load {FIELDS}",
         write=explorer.export,
         listed=cases,
         empty="accuracy lock_on recall width",

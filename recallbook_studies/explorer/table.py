@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recallbook.setting import Setting
 from recallbook_studies.explorer import cases as of, scripts
 from recallbook_theory import trained
 from recallbook_theory.prediction import predict, predicted_lock_on
@@ -35,20 +36,18 @@ HEAD = "(window.explorer = window.explorer || {}).data = "
 
 # Rows
 
-SIZES = " ".join(of.Sizes._fields)
-
 
 def row(index: int, part: str, without: str, load: float, **fields: Any) -> dict[str, Any]:
     """The predictions of a case; its place keeps cases apart that whole numbers of sequences make
     equal."""
-    sizes = of.Sizes(**fields)
+    setting = Setting(**fields)
     if part == "lock":  # a tenth of the work
-        lock_on = predicted_lock_on(sizes.setting, warn=False)
+        lock_on = predicted_lock_on(setting, warn=False)
         return {"accuracy": np.nan, "lock_on": lock_on, "recall": np.nan}
     if part == "held":
-        recall = trained.share_beyond(sizes.vocab, load, sizes.samples)
+        recall = trained.share_beyond(setting.vocab, load, setting.samples)
         return {"accuracy": np.nan, "lock_on": np.nan, "recall": recall}
-    prediction = predict(sizes.setting, without=(without,) if without else (), warn=False)
+    prediction = predict(setting, without=(without,) if without else (), warn=False)
     return {name: float(getattr(prediction, name)) for name in QUANTITIES}
 
 
