@@ -18,7 +18,6 @@ from recallbook_studies.ch01.baselines import bag_of_words_accuracy, seen_distri
 from recallbook_studies.ch02 import associative, retrieval
 from recallbook_studies.ch02.retrieval import cosines
 from recallbook_studies.ch03 import rates
-from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import capacities
 from recallbook_studies.ch12 import ladder
 from recallbook_studies.intervals import Interval, seed_interval
@@ -153,12 +152,6 @@ def facts_in_matrix(rows: DataFrame) -> Interval:
     (row,) = rows.to_dict("records")
     middle = math.sqrt(row["facts"] * min(row["next"], 1024))  # the most that is tried
     return Interval(middle, row["facts"], row["next"])
-
-
-def perfect_memory(facts: int, dim: int, width: int | None = None) -> Interval:
-    """Recall with perfect attention and unlimited data, with an MLP of cubic features or none."""
-    memory = alone(facts, dim, width, "he3", embeddings="sphere")
-    return seed_interval([perfect_recall(drawn(memory, seed)) for seed in range(8)])
 
 
 # Chances

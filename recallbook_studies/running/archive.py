@@ -10,10 +10,10 @@ import pandas as pd
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import LATER
-from recallbook_studies.running.point import OUTCOMES, Point
+from recallbook_studies.running.point import NAMES, OUTCOMES
 
 FOLDER = resources.files("recallbook_studies.running") / "results"
-SWEEP = [*Point.names(), *OUTCOMES, "error"]  # columns of a sweep
+SWEEP = [*NAMES, *OUTCOMES, "error"]  # columns of a sweep
 
 
 def load_results(name: str) -> pd.DataFrame:

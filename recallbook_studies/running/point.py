@@ -19,6 +19,8 @@ from recallbook.setting import LATER, Setting
 METHODS = ("three_steps", "argmax", "assignment")
 OUTCOMES = ("accuracy", "lock_on", "recall")
 SIZES = tuple(field.name for field in fields(Setting))
+OWN = ("seed", "method", "test_samples")
+NAMES = (*SIZES, *OWN)  # the fields of a point
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,7 @@ class Point:
     @property
     def values(self) -> dict[str, Any]:
         """All fields by name, those of the setting first."""
-        return {
-            name: getattr(self.setting if name in SIZES else self, name) for name in self.names()
-        }
-
-    @staticmethod
-    def names() -> list[str]:
-        """Names of all fields, those of the setting first."""
-        return [*SIZES, *(field.name for field in fields(Point) if field.name != "setting")]
+        return {**vars(self.setting), **{name: getattr(self, name) for name in OWN}}
 
 
 class Key(NamedTuple):

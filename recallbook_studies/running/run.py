@@ -21,7 +21,7 @@ from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.running.archive import typed
 from recallbook_studies.running.catalogue import RowTable
-from recallbook_studies.running.point import Key, Point, from_values
+from recallbook_studies.running.point import NAMES, Key, Point, from_values
 from recallbook_studies.running.store import Result, Store
 
 Work = Callable[[Sequence[Key]], list[Result]]
@@ -49,7 +49,7 @@ def sweep(name: str, shows: str, empty: str = "", **how: Any) -> RowTable:
         name,
         shows,
         measured,
-        " ".join(Point.names()),
+        " ".join(NAMES),
         empty=f"width other_zipf error {empty}",
         near=1e-9,  # a sum of shares 1/k has these digits, whatever the order in which it was added
         finish=typed,
