@@ -68,8 +68,8 @@ def outcomes(setting: Setting, seeds: Iterable[int]) -> Iterator[list[float]]:
     # products with m features take most of the time
     dtype = torch.float64 if setting.width is None else torch.float32
     for seed in seeds:
-        found = simulate(setting, seed, test_samples=TEST, dtype=dtype)
-        yield [getattr(found, name) for name in QUANTITIES]
+        outcome = simulate(setting, seed, test_samples=TEST, dtype=dtype)
+        yield [getattr(outcome, name) for name in QUANTITIES]
 
 
 def means_and_errors(rows: list[list[float]]) -> dict[str, float]:
@@ -82,10 +82,10 @@ def means_and_errors(rows: list[list[float]]) -> dict[str, float]:
 def predicted(row: dict[str, Any]) -> dict[str, float]:
     """What is predicted of each of ``QUANTITIES`` for the setting of a row, and the standard error
     of that."""
-    found = predict(as_setting(row), warn=False)
+    prediction = predict(as_setting(row), warn=False)
     return {
-        **{f"predicted_{name}": getattr(found, name) for name in QUANTITIES},
-        "predicted_error": found.error,
+        **{f"predicted_{name}": getattr(prediction, name) for name in QUANTITIES},
+        "predicted_error": prediction.error,
     }
 
 
@@ -138,8 +138,8 @@ def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
 def finish(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with what is predicted for them now."""
     frame = frame.astype({**INTEGERS, "width": "Int32"})
-    found = pd.DataFrame([predicted(row) for row in tqdm(frame.to_dict("records"))])
-    return frame.assign(**found.drop(columns="predicted_error").set_index(frame.index))
+    predictions = pd.DataFrame([predicted(row) for row in tqdm(frame.to_dict("records"))])
+    return frame.assign(**predictions.drop(columns="predicted_error").set_index(frame.index))
 
 
 def by_expected(judged: pd.DataFrame) -> pd.DataFrame:
