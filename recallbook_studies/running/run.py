@@ -114,9 +114,11 @@ def run_sweep(
             "executor", executor, "a concurrent.futures.Executor, or None for this process"
         )
     retry, progress = check_flag("retry", retry), check_flag("progress", progress)
-    table, given = sweep("points", "points of a caller"), list(points)
-    if not all(isinstance(point, Point) for point in given):
-        raise not_allowed("points", given, "recallbook.Point only")
+    table, given = sweep("points", "points of a caller"), points
+    if isinstance(points, Iterable):
+        given = list(points)
+    if not isinstance(given, list) or not all(isinstance(point, Point) for point in given):
+        raise not_allowed("points", given, "a list, or another iterable, of recallbook.Point alone")
     keys = [table.key_of(point.values) for point in dict.fromkeys(given)]
     with Store(store, table.kind) as kept:
         fill(table, kept.missing(keys, retry), kept, executor, progress=progress)
