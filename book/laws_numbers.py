@@ -25,6 +25,7 @@ from recallbook_studies.ch11 import embedding_tables, rare_facts, remedies
 from recallbook_studies.ch11.breaking import critical_exponents, critical_zipf
 from recallbook_studies.ch12 import between
 from recallbook_studies.laws import lock_on_at, ratio_for
+from recallbook_studies.tables import significant as rounded
 from recallbook_theory.bounds import closed_form
 from recallbook_theory.bounds.necessary import mean_bias_samples
 from recallbook_theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
@@ -45,11 +46,6 @@ def span(numbers: Sequence[float], form: str = ".1f") -> str:
     """The least and the largest number in words; one where both are written alike."""
     ends = (format(end, form) for end in (min(numbers), max(numbers)))
     return " to ".join(dict.fromkeys(ends))
-
-
-def rounded(number: float) -> str:
-    """A number to two significant digits, with thousands apart."""
-    return f"{float(f'{number:.2g}'):,.0f}"
 
 
 def power(number: float) -> sp.Expr:

@@ -1,13 +1,16 @@
 """Where predictions hold: random settings over all that a ``Setting`` allows, simulated with 32 to
 500 seeds until the error was small.
 
-``python -m recallbook table error_map STORE`` simulates what the file lacks; several can share the
-work with ``--part 0/2`` and ``--part 1/2``, each with a file of its own. ``--export`` joins the
-files, adds the predictions and writes the table that ships with the package."""
+``python -m recallbook table error_map STORE`` simulates what the file lacks. ``--export`` adds
+the predictions and writes the table that ships with the package.
+
+Its key's columns are 2,400 settings, drawn once (``random_fields`` of commit 792917c6): any that is not
+too costly, every size log-uniform, every choice possible, callables too; V from 24 to 1024, L to 1.2 V,
+N from V/2 to 300 V, d from 8 to 10 V or, for half of them, around the dimension at which recall
+changes; m from 0.3 d to 20 d."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -18,63 +21,25 @@ import torch
 from tqdm import tqdm
 
 from recallbook.arguments import Device
-from recallbook.embedding_laws import LAWS
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
 from recallbook_studies.running.archive import load_results
 from recallbook_theory.caveats import doubts, message
 from recallbook_theory.prediction import predict, theory_of
 
-NAMED = ("relu", "gelu", "tanh", "linear", "he2", "he3")
 CALLABLES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "sin": torch.sin,
     "exp": torch.exp,
     "abs": torch.abs,
     "softplus": torch.nn.functional.softplus,
 }
-LARGEST_TOKENS, LARGEST_ANYWHERE = 4 * 10**6, 2 * 10**9  # N L, and N m d or V^2 d, anywhere
 OFF = 0.03  # a miss above this beyond sampling
 QUANTITIES = ("accuracy", "lock_on", "recall")
-COUNT = 2400  # settings of the committed map
 FIRST_SEED = 4 * 10**8  # seeds of the map are used nowhere else
 MOST = 500  # seeds of a setting, at most
 TEST = 2000  # fresh sequences a seed
 FIELDS = tuple(Setting.__dataclass_fields__)
 INTEGERS = dict.fromkeys(("index", "vocab", "seq_len", "dim", "samples", "seeds"), "int32")
-
-
-def random_fields(index: int) -> dict[str, Any]:
-    """Draw the setting of this number as fields of a row: any that is not too costly, every size
-    log-uniform, every choice possible, callables too.
-
-    V from 24 to 1024, L to 1.2 V, N from V/2 to 300 V, d from 8 to 10 V or, for half of them,
-    around the dimension at which recall changes; m from 0.3 d to 20 d."""
-    rng = np.random.default_rng([11, index])
-
-    def between(low: float, high: float) -> int:
-        return max(1, round(float(np.exp(rng.uniform(np.log(low), np.log(high))))))
-
-    while True:
-        vocab = between(24, 1024)
-        seq_len = 1 if rng.random() < 0.06 else between(2, 1.2 * vocab)
-        dim = (
-            round(math.sqrt(vocab) * between(50, 800) / 100)
-            if rng.random() < 0.5
-            else between(8, 10 * vocab)
-        )
-        samples = between(vocab / 2, 300 * vocab)
-        law = ("gaussian", "sphere", "orthogonal")[rng.choice(3, p=(0.6, 0.3, 0.1))]
-        dim = vocab + 2 + int(rng.integers(vocab)) if LAWS[law].geometry == "orthonormal" else dim
-        width = activation = None
-        if rng.random() < 0.45:
-            width = max(1, round(dim * between(30, 2000) / 100))
-            activation = (*NAMED, *CALLABLES)[rng.integers(len(NAMED) + len(CALLABLES))]
-        in_values = bool(rng.integers(2))
-        work = dim * (max(samples, vocab) * width if width else vocab**2)
-        if samples * seq_len <= LARGEST_TOKENS and work <= LARGEST_ANYWHERE:
-            sizes = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples}
-            chosen = {"width": width, "embeddings": law, "activation": activation}
-            return {**sizes, **chosen, "trigger_in_values": in_values}
 
 
 def load() -> pd.DataFrame:
@@ -103,8 +68,8 @@ def outcomes(setting: Setting, seeds: Iterable[int]) -> Iterator[list[float]]:
     # products with m features take most of the time
     dtype = torch.float64 if setting.width is None else torch.float32
     for seed in seeds:
-        found = simulate(setting, seed, test_samples=TEST, dtype=dtype)
-        yield [getattr(found, name) for name in QUANTITIES]
+        outcome = simulate(setting, seed, test_samples=TEST, dtype=dtype)
+        yield [getattr(outcome, name) for name in QUANTITIES]
 
 
 def means_and_errors(rows: list[list[float]]) -> dict[str, float]:
@@ -117,10 +82,10 @@ def means_and_errors(rows: list[list[float]]) -> dict[str, float]:
 def predicted(row: dict[str, Any]) -> dict[str, float]:
     """What is predicted of each of ``QUANTITIES`` for the setting of a row, and the standard error
     of that."""
-    found = predict(as_setting(row), warn=False)
+    prediction = predict(as_setting(row), warn=False)
     return {
-        **{f"predicted_{name}": getattr(found, name) for name in QUANTITIES},
-        "predicted_error": found.error,
+        **{f"predicted_{name}": getattr(prediction, name) for name in QUANTITIES},
+        "predicted_error": prediction.error,
     }
 
 
@@ -173,8 +138,8 @@ def judged(frame: pd.DataFrame | None = None) -> pd.DataFrame:
 def finish(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows with what is predicted for them now."""
     frame = frame.astype({**INTEGERS, "width": "Int32"})
-    found = pd.DataFrame([predicted(row) for row in tqdm(frame.to_dict("records"))])
-    return frame.assign(**found.drop(columns="predicted_error").set_index(frame.index))
+    predictions = pd.DataFrame([predicted(row) for row in tqdm(frame.to_dict("records"))])
+    return frame.assign(**predictions.drop(columns="predicted_error").set_index(frame.index))
 
 
 def by_expected(judged: pd.DataFrame) -> pd.DataFrame:
@@ -187,13 +152,3 @@ def by_expected(judged: pd.DataFrame) -> pd.DataFrame:
     every = pd.concat(map(pd.DataFrame, squares))
     means = every.groupby(pd.qcut(every["expected"], 5, labels=False)).mean()
     return np.sqrt(means.clip(lower=0))
-
-
-def fresh(seed: int, count: int = 20, seeds: int = 16) -> pd.DataFrame:
-    """Settings that nobody has looked at, others for every seed from 1: simulated, predicted and
-    judged."""
-    rows = []
-    for number in range(10**6 * seed, 10**6 * seed + count):
-        fields = random_fields(number)
-        rows.append({"index": number, "seeds": seeds, **fields, **row(number, seeds, **fields)})
-    return judged(finish(pd.DataFrame(rows)))

@@ -22,7 +22,7 @@ from recallbook_studies.ch12 import (
     trained_map,
 )
 from recallbook_studies.explorer import table as explorer
-from recallbook_studies.explorer.cases import cases
+from recallbook_studies.explorer.cases import FIELDS, cases
 from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import Point
 from recallbook_studies.running.run import sweep
@@ -53,7 +53,10 @@ SHOWN = {
     "remedies_many": "remedies for unequal facts, 200 seeds: bias, weights, balance",
 }
 TRIAL = sweep("trial", "a few points that take seconds, to try the commands", listed=trial)
-SWEEPS = {"trial": TRIAL} | {name: sweep(name, shows) for name, shows in SHOWN.items()}
+DECODED = {"one_step": "accuracy lock_on"}  # what is not measured where facts are decoded
+SWEEPS = {"trial": TRIAL} | {
+    name: sweep(name, shows, DECODED.get(name, "")) for name, shows in SHOWN.items()
+}
 EQUAL = "vocab seq_len dim samples width embeddings trigger_in_values activation"
 UNEQUAL = (
     "vocab seq_len dim samples embeddings trigger_in_values zipf other_zipf balanced loss_weights "
@@ -198,7 +201,7 @@ _TABLES = (
         "explorer",
         "the page on which a reader moves the sizes",
         explorer.row,
-        f"index part without load {explorer.SIZES}",
+        f"index part without load {FIELDS}",
         write=explorer.export,
         listed=cases,
         empty="accuracy lock_on recall width",

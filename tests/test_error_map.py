@@ -24,14 +24,6 @@ pytestmark = pytest.mark.essential
 MAP = error_map.load()
 
 
-@pytest.mark.slow
-def test_fresh_settings_are_judged():
-    """Other settings for every seed, and none of the map's."""
-    found = error_map.fresh(seed=3, count=2, seeds=2)
-    assert list(found["seeds"]) == [2, 2] and found["index"].min() > error_map.COUNT
-    assert "off" in found
-
-
 QUICK = unequal_map.judged().query("predicted_error < 0.0045").nsmallest(3, "vocab")
 CHOSEN = [(unequal_map, row) for row in QUICK.to_dict("records")]
 CHOSEN += [(error_map, row) for row in MAP.sample(15, random_state=3).to_dict("records")]
@@ -46,10 +38,7 @@ def named(value):
     CHOSEN[:8] + [pytest.param(*one, marks=pytest.mark.nightly) for one in CHOSEN[8:]],
     ids=named,
 )
-def test_settings_and_predictions_are_those_of_their_numbers(map_, row):
-    if map_ is error_map:
-        drawn = map_.random_fields(row["index"])
-        assert map_.as_setting(drawn) == map_.as_setting(row)
+def test_predictions_are_those_of_today(map_, row):
     found = map_.predicted(row)
     for name in (f"predicted_{quantity}" for quantity in QUANTITIES):
         assert found[name] == pytest.approx(row[name], abs=1e-6), name

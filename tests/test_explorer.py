@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import warnings
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import moves_data
@@ -16,6 +17,7 @@ from hypothesis import Phase, assume, given, settings as profile
 from rounding import close
 from scipy.stats import norm
 from settings import EQUAL, across, settings, thorough
+from sized import marked, sized
 
 import recallbook as rb
 from recallbook_studies import laws
@@ -31,13 +33,11 @@ CONTENT = table.load()
 NEAR, FAR = {90: 0.015, 100: 0.06}, {90: 0.05, 100: 0.2}  # without and with an MLP
 APART = 0.05  # gains of two terms between which the page tells for certain which is larger
 RUNNING = {"vocab": 256, "seq_len": 128, "dim": 96, "samples": 2048, "trigger_in_values": False}
-REST = {"activation": "relu", "width": None, "learner": "three steps", "value_steps": 0}
+REST = {"activation": "relu", "width": None, "learner": "three steps"}
 SPAN = {"vocab": (32, 4096), "seq_len": (2, 1024), "dim": (16, 1024), "samples": (4, 4096000)}
 PLAIN = {**EQUAL, "embeddings": "gaussian", "width": None, "activation": "relu"}
-OF_PAGE = (
-    settings(**PLAIN, **{name: across(*ends) for name, ends in SPAN.items()})
-    .filter(lambda s: s.vocab / 64 < s.samples < 1000 * s.vocab)
-    .map(lambda s: of.Sizes(*(getattr(s, name) for name in of.Sizes._fields)))
+OF_PAGE = settings(**PLAIN, **{name: across(*ends) for name, ends in SPAN.items()}).filter(
+    lambda s: s.vocab / 64 < s.samples < 1000 * s.vocab
 )
 
 
@@ -47,9 +47,14 @@ def some(count):
     return lambda test: examples(given(sizes=OF_PAGE)(test))
 
 
+def fields(setting):
+    """Those of a setting that the page has, by name."""
+    return {name: getattr(setting, name) for name in of.FIELDS.split()}
+
+
 def truth(sizes):
     """The package's own prediction, by name."""
-    found = rb.predict(sizes.setting, warn=False)
+    found = rb.predict(sizes, warn=False)
     return {name: getattr(found, name) for name in QUANTITIES}
 
 
@@ -165,7 +170,7 @@ def in_chromium(function):
 def misses(page, every):
     """Errors of what the page's script predicts: in accuracy, lock-on and recall, ``(settings,
     3)``."""
-    found = page.evaluate("all => all.map(explorer.predict)", [sizes._asdict() for sizes in every])
+    found = page.evaluate("all => all.map(explorer.predict)", [fields(sizes) for sizes in every])
     pairs = zip(found, map(truth, every), strict=True)
     return np.array([[abs(one[name] - two[name]) for name in QUANTITIES] for one, two in pairs])
 
@@ -179,27 +184,24 @@ def test_predictions_are_as_near_as_the_page_says(page, kind, near):
     ends = np.log([*list(SPAN.values())[:3], (1 / 32, 900), of.RATIOS]).T
     tried = np.exp(np.random.default_rng(5).uniform(*ends, (24 if kind else 90, 5))).tolist()
     kept = [
-        of.Sizes(int(v), int(n), int(d), max(3, round(v * q)), i % 2 > 0)
+        (marked if i % 2 else sized)(int(v), int(n), int(d), max(3, round(v * q)))
         for i, (v, n, d, q, _) in enumerate(tried)
     ]
     if kind:
         widths = [round(sizes.dim * row[-1]) for sizes, row in zip(kept, tried, strict=True)]
-        kept = [s._replace(width=m, activation=kind) for s, m in zip(kept, widths, strict=True)]
+        kept = [replace(s, width=m, activation=kind) for s, m in zip(kept, widths, strict=True)]
     found = misses(page, kept)
     for share, most in near.items():
         print(f"{kind or 'no MLP'}: {share} of 100 within", np.percentile(found, share, axis=0))
         assert np.percentile(found, share, axis=0).max() <= most
-    read = shown(page, **kept[0]._asdict())
-    for name, share in page.evaluate("explorer.predict", kept[0]._asdict()).items():
+    read = shown(page, **fields(kept[0]))
+    for name, share in page.evaluate("explorer.predict", fields(kept[0])).items():
         assert name not in QUANTITIES or abs(float(read[name]) - share) <= 0.0101, "two digits"
 
 
-# Settings with a learner or steps of their own, what the package says of them, and how near
+# Settings, some with a learner of their own, what the package says of them, and how near
 GOLDEN = [
     ((802, 80, 44, 9526), {"learner": "trained"}, 0.05),
-    pytest.param((64, 8, 24, 300), {"value_steps": 2}, 0.05, marks=pytest.mark.nightly),
-    pytest.param((100, 12, 30, 1000), {"value_steps": 4}, 0.05, marks=pytest.mark.nightly),
-    pytest.param((48, 4, 16, 200), {"value_steps": 8}, 0.05, marks=pytest.mark.nightly),
     ((256, 128, 96, 2048), {}, 0.01),  # the start
     ((4096, 16, 512, 4096), {}, 0.01),  # the shelf, whose numbers the page names
     ((4096, 16, 512, 8192), {}, 0.01),
@@ -209,26 +211,25 @@ GOLDEN = [
 @in_chromium
 @pytest.mark.parametrize(("sizes", "choice", "near"), GOLDEN)
 def test_golden_settings(page, sizes, choice, near):
-    setting = of.Sizes(*sizes, False).setting
+    setting = sized(*sizes)
     expected = (
         rb.predict_trained(setting, warn=False)
         if "learner" in choice
-        else rb.predict(setting, warn=False, **choice)
+        else rb.predict(setting, warn=False)
     )
-    found = page.evaluate("explorer.predict", {**of.Sizes(*sizes, False)._asdict(), **choice})
+    found = page.evaluate("explorer.predict", {**fields(sized(*sizes)), **choice})
     assert found["accuracy"] == pytest.approx(expected.accuracy, abs=near)
 
 
 @in_chromium
 @some(4)
 def test_what_binds_is_what_the_package_says(page, sizes):
-    before = rb.predict(sizes.setting, warn=False)
+    before = rb.predict(sizes, warn=False)
     gains = {
-        name: rb.predict(sizes.setting, without=(name,), warn=False).accuracy
-        for name in before.ledger
+        name: rb.predict(sizes, without=(name,), warn=False).accuracy for name in before.ledger
     }
     first, second = sorted(gains.values(), reverse=True)[:2]
-    phase = shown(page, **sizes._asdict())["phase"]
+    phase = shown(page, **fields(sizes))["phase"]
     if first - before.accuracy < 0.003:
         assert phase == ("nothing binds" if before.accuracy > 0.9 else "nothing alone")
     assume(first - second > APART)
@@ -240,8 +241,8 @@ def test_what_binds_is_what_the_package_says(page, sizes):
 def test_ledger_logits_and_lower_bounds_are_those_of_the_package(page, sizes):
     names = "ledgerOf", "necessary", "logitsOf"
     asked = f"s => [{', '.join(f'explorer.{name}(s)' for name in names)}]"
-    ledger, necessary, logits = page.evaluate(asked, sizes._asdict())
-    terms = rb.predict(sizes.setting, warn=False).ledger
+    ledger, necessary, logits = page.evaluate(asked, fields(sizes))
+    terms = rb.predict(sizes, warn=False).ledger
     expected = {name: term.size for name, term in terms.items()}
     assert {term["name"]: term["size"] for term in ledger} == pytest.approx(
         expected, rel=1e-6, abs=1e-12
@@ -257,7 +258,7 @@ def test_ledger_logits_and_lower_bounds_are_those_of_the_package(page, sizes):
 @in_chromium
 def test_marks_are_those_of_the_package(page):
     critical = page.evaluate("s => explorer.critical(s)", {**RUNNING, "width": None})
-    reached = truth(of.Sizes(**{**RUNNING, "samples": round(critical)}))["accuracy"]
+    reached = truth(rb.Setting(**{**RUNNING, "samples": round(critical)}))["accuracy"]
     assert reached == pytest.approx(CONTENT["accuracy"], abs=0.01)
     proved = CONTENT["sufficient"][0]
     assert (
@@ -275,11 +276,11 @@ def test_marks_are_those_of_the_package(page):
 @some(24)
 def test_expected_errors_are_those_of_the_package(page, sizes):
     for lock_on, width in itertools.product((0.1, 0.5), (None, sizes.dim // 2 + 1, 4 * sizes.dim)):
-        chosen = sizes._replace(width=width, activation="he3" if sizes.vocab % 2 else "relu")
+        chosen = replace(sizes, width=width, activation="he3" if sizes.vocab % 2 else "relu")
         outcomes = {"accuracy": 0.6 * lock_on, "lock_on": lock_on, "recall": 0.6}
-        given = [chosen._asdict(), outcomes]
+        given = [fields(chosen), outcomes]
         found = page.evaluate("([s, found]) => explorer.expectedErrors(s, found)", given)
-        expected = expected_errors(chosen.setting, outcomes)
+        expected = expected_errors(chosen, outcomes)
         assert found == pytest.approx(expected, rel=1e-6)
         said = page.evaluate("([s, found]) => explorer.doubts(s, found)", given)
         few = 2 * chosen.samples < chosen.vocab
@@ -345,12 +346,12 @@ def test_the_keyboard_is_enough(page):
 
 @in_chromium
 def test_the_task_is_solved_by_one_size(page):
-    """By V, d or N, and not by L or value steps."""
+    """By V, d or N, and not by L."""
     for change in ({"vocab": 80}, {"dim": 150}, {"samples": 8192}):
         shown(page, **change)
         assert "Done" in page.inner_text("#explorer-task"), change
-        assert truth(of.Sizes(**{**RUNNING, **change}))["accuracy"] > 0.9
-    for change in ({"seq_len": 2}, {"value_steps": 5}, {"dim": 100}):
+        assert truth(rb.Setting(**{**RUNNING, **change}))["accuracy"] > 0.9
+    for change in ({"seq_len": 2}, {"dim": 100}):
         shown(page, **change)
         assert "accuracy 0." in page.inner_text("#explorer-task"), change
     shown(page, vocab=200, dim=200)
@@ -402,7 +403,7 @@ def test_pieces_of_the_line_are_what_they_are_called(page):
     pieces = {at["piece"]: at for at in reversed(line)}
     assert {*pieces} >= PIECES
     assert pieces["floor"]["samples"] == pytest.approx(coverage_samples(256, 0.9), rel=0.1)
-    left = of.Sizes(256, 128, int(0.95 * pieces["wall"]["dim"]), 256_000, False)
+    left = sized(256, 128, int(0.95 * pieces["wall"]["dim"]), 256_000)
     assert truth(left)["accuracy"] < 0.9
     fixed = {"trigger_in_values": False, "warn": False}
     longer = {
@@ -419,7 +420,7 @@ def test_settings_to_start_from_are_as_their_words_say(page):
     links = page.evaluate(
         "[...document.querySelectorAll('#explorer-page a[href^=\"explorer.html\"]')].map(a => a.search)"
     )
-    assert len(links) == 7
+    assert len(links) == 6
     for said, before, change in (
         (
             "0.29 to 0.91",
@@ -498,7 +499,7 @@ def test_copied_code_gives_what_is_shown(page, capsys):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             exec(code, namespace)
-        assert namespace["setting"] == of.Sizes(**{**RUNNING, **change}).setting
+        assert namespace["setting"] == rb.Setting(**{**RUNNING, **change})
         printed = capsys.readouterr().out.split()
         assert float(printed[0]) == pytest.approx(float(found["accuracy"]), abs=0.06)
 

@@ -21,7 +21,7 @@ from execute import Refused, code_cells, execute, merge_streams, normalise
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import v4
 
-from recallbook_studies.answers import TABLE, agrees, check, right
+from recallbook_studies.answers import TABLE, agrees, check
 
 pytestmark = pytest.mark.essential
 
@@ -265,7 +265,7 @@ def complaint(cells, label):
         return f"{label}: a cell asks {asks}, answers.toml has an entry {not asks}"
     if not asks:
         return ""
-    entry, values = TABLE[label], right(label)
+    entry, values = TABLE[label], TABLE[label]["right"]
     parts = [out.get("text") or out["data"].get("text/plain", "") for out in last["outputs"]]
     text = "\n".join("".join(part) for part in parts)
     found = [*re.finditer(entry["printed"], text)]
@@ -283,7 +283,7 @@ def test_exercises_ask_and_take_what_is_right(capsys):
             wrong = complaint(notebook.cells, label)
             assert not wrong, f"{wrong} (CHECKLISTS.md, An exercise, step 2)"
     for label, entry in TABLE.items():
-        values, form = right(label), next(iter(entry["ask"].values()))
+        values, form = entry["right"], next(iter(entry["ask"].values()))
         taken = [values, *values, *entry.get("taken", ())]
         for said in (*taken, -1, *form.split(" or ")):
             check(label, said)

@@ -3,14 +3,13 @@ change."""
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook_studies.running.archive import typed
-from recallbook_studies.running.point import from_frame, from_values, unique
+from recallbook_studies.running.point import digest, from_values
 from recallbook_studies.running.run import measure
+from recallbook_studies.sweeps import TRIAL
 
 pytestmark = pytest.mark.essential
 
@@ -29,28 +28,21 @@ POINTS = [
 
 def test_keys_are_those_that_were_stored():
     # Literals: a stored sweep is found again, by any process, only as long as they stay.
-    assert POINTS[0].canonical == (
+    keys = [TRIAL.key_of(point.values).canonical for point in POINTS]
+    assert keys[0] == (
         '{"activation":"relu","dim":64,"embeddings":"gaussian","method":"three_steps","samples":4096,"scheme":2,'
         '"seed":0,"seq_len":8,"test_samples":20000,"trigger_in_values":true,"vocab":64}'
     )
-    assert POINTS[0].key == "6d4e3927e5cf1311c143f9d3410bf2a3d9ac537f4932ae71cf0571e7fb1225d8"
-    assert len({point.key for point in POINTS}) == len(POINTS)
+    assert digest(keys[0]) == "6d4e3927e5cf1311c143f9d3410bf2a3d9ac537f4932ae71cf0571e7fb1225d8"
+    assert len({*keys}) == len(POINTS)
 
 
-def test_points_survive_a_table():
-    small = [point for point in POINTS if point.seed < 2**63]  # a column of integers holds no more
+def test_a_sweep_has_columns_and_takes_points_alone():
     frame = rb.run_sweep([])
     assert len(frame) == 0 and list(frame.columns)[:2] == ["vocab", "seq_len"]
     assert [from_values(point.values) for point in POINTS] == POINTS
-    assert from_frame(typed(pd.DataFrame([point.values for point in small]))) == small
-    with pytest.raises(ValueError, match="missing: seed"):
-        from_frame(frame.drop(columns="seed"))
-
-
-def test_unique_keeps_order_and_refuses_what_is_no_point():
-    assert unique([POINTS[1], POINTS[0], POINTS[1]]) == [POINTS[1], POINTS[0]]
     with pytest.raises(ValueError, match="points="):
-        unique([SETTING])
+        rb.run_sweep([SETTING])
 
 
 def test_outcomes_are_those_of_the_plain_functions():
@@ -63,4 +55,4 @@ def test_outcomes_are_those_of_the_plain_functions():
     assert outcome() == vars(rb.simulate(setting, 3, test_samples=500))
     for method in ("argmax", "assignment"):
         right = (rb.decode(problem, method) == problem.permutation).double().mean()
-        assert outcome(method=method) == {"accuracy": None, "lock_on": None, "recall": float(right)}
+        assert outcome(method=method) == {"recall": float(right)}

@@ -123,7 +123,13 @@ def committed_table(tmp_path, monkeypatch):
 def held(path, table=TABLE):
     """What a store holds, by key."""
     with Store(path, table.name) as store:
-        return {result.point.fields["index"]: result for result in store.get(table.keys())}
+        return {result.key.fields["index"]: result for result in store.get(table.keys())}
+
+
+def filled(table, store, retry=False):
+    """All that the store has of a table, once what it lacked is made."""
+    fill(table, store.missing(table.keys(), retry), store)
+    return store.get(table.keys())
 
 
 def test_a_stopped_run_keeps_what_it_finished_and_goes_on(tmp_path):
@@ -138,11 +144,11 @@ def test_a_stopped_run_keeps_what_it_finished_and_goes_on(tmp_path):
     table, path = replace(TABLE, row=make), tmp_path / "rows"
     with Store(path, "squares") as store:
         with pytest.raises(KeyboardInterrupt):
-            fill(table, table.keys(), store)
+            filled(table, store)
         kept = {index: result.outcome for index, result in held(path).items()}
         assert kept == {index: square(index) for index in range(3)}, "to the last digit"
         made.append("again")
-        fill(table, table.keys(), store)
+        filled(table, store)
     assert made == [0, 1, 2, "again", 3, 4]
 
 
@@ -151,16 +157,14 @@ def test_what_is_missing_or_not_finite_is_a_failure_and_made_again_on_request(tm
     with Store(tmp_path / "rows", "squares") as store:
         table = replace(TABLE, row=lambda index: {"value": values[index]})
         for retry, failed in ((False, 3), (True, 2)):
-            results = fill(table, table.keys(), store, retry=retry)
+            results = filled(table, store, retry)
             assert (
                 sum(r.error == "ArithmeticError: missing or not finite: value" for r in results)
                 == failed
             )
             values[0] = 0.0
         table = replace(table, empty="value")
-        assert [r.outcome for r in fill(table, table.keys(), store, retry=True)][2:3] == [
-            {"value": -math.inf}
-        ]
+        assert [r.outcome for r in filled(table, store, True)][2:3] == [{"value": -math.inf}]
 
 
 def test_rows_made_at_once_stay_together_and_fail_alone():
@@ -173,45 +177,43 @@ def test_rows_made_at_once_stay_together_and_fail_alone():
     keys = [{"cell": cell, "seed": seed, "rate": 0.1} for cell in (0, 1) for seed in (1, 2)]
     table = RowTable("cells", "", make, "cell seed rate", together="seed rate", listed=lambda: keys)
     with Store(None, "cells") as store:
-        results = fill(table, table.keys(), store)
+        results = filled(table, store)
     assert asked == [(cell, [1, 2], [0.1, 0.1]) for cell in (0, 1)]
     assert [bool(result.error) for result in results] == [False, True] * 2
 
 
 def test_rows_of_two_versions_never_mix(tmp_path):
     with Store(tmp_path / "rows", "squares") as store:
-        fill(TABLE, TABLE.keys(), store)
+        filled(TABLE, store)
     for later in (replace(TABLE, scheme="3"), replace(TABLE, listed=lambda: [{"index": 5}])):
-        with pytest.raises(ValueError, match=r"stores with all \d rows; \d are missing"):
-            committed.export(later, [tmp_path / "rows"], tmp_path)
+        with pytest.raises(ValueError, match=r"one with all \d rows.*; \d are missing"):
+            committed.export(later, tmp_path / "rows", tmp_path)
 
 
-def test_parts_make_the_whole_by_the_command(committed_table, capsys):
-    for part in ("0/2", "1/2"):
-        assert main(["table", "squares", part[0], "--part", part]) == 0
-    assert [*held("1")] == [1, 3]
+def test_a_table_is_made_by_the_command(committed_table, capsys):
+    assert main(["table", "squares", "rows"]) == 0
     said = capsys.readouterr().err
     assert "squares: 100%" in said and "row/s" in said
-    for stores in (["0", "1"], []):
+    for store in (["rows"], []):
         committed_table.write_text(WHOLE.replace("0.33", "0.330000"), encoding="utf-8")
-        assert main(["table", "squares", *stores, "--export"]) == 0
+        assert main(["table", "squares", *store, "--export"]) == 0
         assert committed_table.read_text(encoding="utf-8") == WHOLE
     committed_table.write_text("index\n0\n1\n", encoding="utf-8")
     assert main(["table", "squares", "--export"]) == 2
     assert "the committed file has only its key" in capsys.readouterr().err
     committed_table.write_text(WHOLE, encoding="utf-8")
     record = json.loads(committed_table.with_suffix(".json").read_text(encoding="utf-8"))
-    assert record["data"] == committed.data_hash(TABLE, rb.load_results("squares"))
-    for option in ("--retry", "--part 0/2", "--workers 2", "--device cpu"):
-        assert main(["table", "squares", "0", "1", "--export", *option.split()]) == 2
+    assert record["data"] == committed.data_hash(rb.load_results("squares"))
+    for option in ("--retry", "--workers 2", "--device cpu"):
+        assert main(["table", "squares", "rows", "--export", *option.split()]) == 2
         assert "is not allowed: left out with --export" in capsys.readouterr().err
 
 
 def test_failures_of_another_run_count(committed_table, monkeypatch, capsys):
     broken = replace(sweeping.TABLES["squares"], row=lambda index: {"value": 1 / (index - 3)})
     monkeypatch.setitem(sweeping.TABLES, "squares", broken)
-    for options in ("--part 3/5", "", ""):
-        assert main(["table", "squares", *options.split()]) == 1
+    for _ in range(2):
+        assert main(["table", "squares"]) == 1
         assert ", 1 failed\n  1 x ZeroDivisionError: division by zero" in capsys.readouterr().out
     monkeypatch.setitem(sweeping.TABLES, "squares", replace(broken, row=square))
     assert main(["sweep", "squares", "--retry"]) == 0
@@ -219,8 +221,7 @@ def test_failures_of_another_run_count(committed_table, monkeypatch, capsys):
 
 SOUND = {index: square(index) for index in range(5)}
 UNSOUND = {  # what is changed in a store, and what is said
-    "missing": ({4: ...}, "all 5 rows; 1 are missing"),
-    "twice": ({}, "each row once and none that failed; .*twice"),
+    "missing": ({4: ...}, "all 5 rows.*; 1 are missing"),
     "failed": ({2: None}, "none that failed; .*: ValueError: no"),
     "more columns": ({3: {**square(3), "more": 1}}, "all with the same columns"),
     "other columns": ({key: {"value": 1.0} for key in SOUND}, "those of the committed table"),
@@ -234,7 +235,6 @@ UNSOUND = {  # what is changed in a store, and what is said
 @pytest.mark.parametrize("name", UNSOUND)
 def test_what_is_not_whole_and_sound_is_not_exported(committed_table, name):
     changes, said = UNSOUND[name]
-    stores = ["rows"] * (1 + (name == "twice"))
     with Store("rows", "squares") as store:
         store.add(
             Result(TABLE.key_of({"index": index}), row, None if row else "ValueError: no", 1.0)
@@ -242,9 +242,9 @@ def test_what_is_not_whole_and_sound_is_not_exported(committed_table, name):
             if row is not ...
         )
     with pytest.raises(ValueError, match=f"^(store|columns)=.* is not allowed: .*{said}|{said}"):
-        committed.export(TABLE, stores)
+        committed.export(TABLE, "rows")
     assert committed_table.read_text(encoding="utf-8") == WHOLE
     if "finite" in said:
-        committed.export(replace(TABLE, empty="value"), stores)
+        committed.export(replace(TABLE, empty="value"), "rows")
         written = committed_table.read_text(encoding="utf-8")
         assert written.splitlines()[4] in ("3,,False", "3,-inf,False")

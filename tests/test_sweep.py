@@ -11,9 +11,10 @@ from sized import sized
 
 import recallbook as rb
 from recallbook_studies.running import run as sweep
+from recallbook_studies.running.point import from_values
 from recallbook_studies.running.pool import executor_for, process_pool
 from recallbook_studies.running.store import Store
-from recallbook_studies.sweeps import ROW_TABLES
+from recallbook_studies.sweeps import ROW_TABLES, TRIAL
 
 pytestmark = pytest.mark.essential
 
@@ -85,14 +86,21 @@ def rows_of(executor=None):
     made = []
     for name, keys in ROWS.items():
         with Store(None, name) as store:
-            made.append(ROW_TABLES[name].frame(sweep.fill(ROW_TABLES[name], keys, store, executor)))
+            sweep.fill(ROW_TABLES[name], keys, store, executor)
+            made.append(ROW_TABLES[name].frame(store.get(keys)))
     return made
+
+
+def lacked(store):
+    """The points that are not stored."""
+    keys = [TRIAL.key_of(point.values) for point in POINTS]
+    return [from_values(key.fields) for key in store.missing(keys)]
 
 
 def same_rows(executor, expected, path):
     assert rb.run_sweep(POINTS[:-1], executor, path).equals(expected[:-1])
     with Store(path) as store:
-        assert store.keys() == {point.key for point in POINTS[:-1]}
+        assert lacked(store) == POINTS[-1:]
     for here, there in zip(rows_of(), rows_of(executor), strict=True):
         assert here.equals(there) and len(here) == 4
 
@@ -148,7 +156,7 @@ def test_an_interrupt_loses_nothing_finished(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         rb.run_sweep(POINTS, executor, tmp_path / "s.sqlite")
     with Store(tmp_path / "s.sqlite") as store:
-        assert store.keys() == {point.key for point in POINTS[:2]}
+        assert lacked(store) == POINTS[2:]
     assert [future for future in executor.futures[2:] if not future.cancelled()] == []
 
 
@@ -179,5 +187,5 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(
     ):
         rb.run_sweep(POINTS, pool, tmp_path / "s.sqlite")
     with Store(tmp_path / "s.sqlite") as store:
-        assert store.keys() == {point.key for point in POINTS} - {POINTS[1].key}
+        assert lacked(store) == [POINTS[1]]
     assert rb.run_sweep(POINTS, store=tmp_path / "s.sqlite").equals(expected)

@@ -20,7 +20,10 @@ FILE = Path(answers.__file__).with_suffix(".toml")
 def field(label):
     """The form of an exercise; hidden until its script runs."""
     name, parts = f"answer-{label}", answers.TABLE[label]["ask"]
-    asks = [[*part, value] for part, value in zip(parts.items(), answers.right(label), strict=True)]
+    asks = [
+        [*part, value]
+        for part, value in zip(parts.items(), answers.TABLE[label]["right"], strict=True)
+    ]
     said = re.sub(r"\b([VLNdmp])\b", r"<i>\1</i>", html.escape("; ".join(parts)))
     form = next(iter(parts.values()))
     if form.startswith("to "):

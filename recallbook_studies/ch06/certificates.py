@@ -1,7 +1,7 @@
 """Certificates of random problems against simulation over fresh output embeddings.
 
-``python -m recallbook table certificates STORE`` makes what the file lacks; ``--part 0/2`` and
-``--part 1/2`` share the work. ``--export`` writes the table that ships with the package."""
+``python -m recallbook table certificates STORE`` makes what the file lacks, and ``--export``
+writes the table that ships with the package."""
 
 from __future__ import annotations
 

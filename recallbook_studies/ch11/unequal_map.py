@@ -1,9 +1,9 @@
 """Where predictions hold when facts are not equal: random settings of all that this allows,
 simulated and predicted.
 
-``python -m recallbook table unequal_error_map STORE`` simulates what the file lacks; ``--part 0/2``
-shares the work. ``--export`` joins the files, adds the predictions and writes the table that ships
-with the package. The last ``UNSEEN`` settings were predicted once, after everything else was fixed.
+``python -m recallbook table unequal_error_map STORE`` simulates what the file lacks.
+``--export`` adds the predictions and writes the table that ships with the package. The last
+``UNSEEN`` settings were predicted once, after everything else was fixed.
 
 Lock-on is often all or nothing from draw to draw, so that few seeds may miss what happens rarely.
 So where prediction and simulation differed by more than ``error_map.OFF`` and two standard errors,

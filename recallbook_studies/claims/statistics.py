@@ -18,13 +18,18 @@ from recallbook_studies.ch01.baselines import bag_of_words_accuracy, seen_distri
 from recallbook_studies.ch02 import associative, retrieval
 from recallbook_studies.ch02.retrieval import cosines
 from recallbook_studies.ch03 import rates
-from recallbook_studies.ch07.features import alone, drawn, perfect_recall
 from recallbook_studies.ch09 import capacities
+<<<<<<< HEAD
 from recallbook_studies.ch12 import between, ladder
 from recallbook_studies.intervals import Interval, over_seeds, seed_interval
 from recallbook_theory.prediction import theory_of
 from recallbook_theory.symbolic.expressions import Array, d
 from recallbook_theory.theories import Asked
+=======
+from recallbook_studies.ch12 import ladder
+from recallbook_studies.intervals import Interval, seed_interval
+from recallbook_theory.symbolic.expressions import d
+>>>>>>> shows
 
 __all__ = ["bag_of_words_accuracy"]  # used as it is
 
@@ -157,26 +162,6 @@ def facts_in_matrix(rows: DataFrame) -> Interval:
     return Interval(middle, row["facts"], row["next"])
 
 
-def bits_per_weight(rows: DataFrame, weights: int) -> float:
-    """Bits that come back from a trained matrix, for each of its trained weights."""
-    (row,) = rows.to_dict("records")
-    return float(row["facts"] * row["recall"] * np.log2(row["facts"]) / weights)
-
-
-def perfect_memory(facts: int, dim: int, width: int | None = None) -> Interval:
-    """Recall with perfect attention and unlimited data, with an MLP of cubic features or none."""
-    memory = alone(facts, dim, width, "he3", embeddings="sphere")
-    return seed_interval([perfect_recall(drawn(memory, seed)) for seed in range(8)])
-
-
-def below_no_mlp(rows: DataFrame, outcome: str) -> Numbers:
-    """For how many activations and widths an outcome is below that without MLP, by whole intervals."""
-    part = rows.fillna({"width": 0}).astype({"width": int})
-    means = over_seeds(part, ["activation", "width"], outcome, within=(0, 1))
-    none = means["width"] == 0
-    return count(means[~none], f"high < {float(means.loc[none, 'low'].iloc[0])}")
-
-
 # Chances
 
 
@@ -224,6 +209,7 @@ def attention_at_second_rate(saturation: float) -> Interval:
     return seed_interval(grids.at(frame, saturation=saturation)["attention"])
 
 
+<<<<<<< HEAD
 def lock_on_at_largest_samples(rows: DataFrame) -> Numbers:
     """In how many settings lock-on at the largest N is above one half, by the whole interval, ``of``
     how many; and the range of sizes where it is not."""
@@ -254,6 +240,8 @@ def excess_of_prediction(rows: DataFrame, terms: list[str]) -> Numbers:
     return {"settings": len(settings), "whole": excess(), **{term: excess(term) for term in terms}}
 
 
+=======
+>>>>>>> shows
 # After three steps
 
 
@@ -271,35 +259,3 @@ def rescued(rows: DataFrame) -> Numbers:
         "locked": int((~failed).sum()),
         "kept": int(table.loc[~failed, "late"].sum()),
     }
-
-
-def wall_power(rows: DataFrame, steps: int) -> Interval:
-    """Power of V in d² for nine tenths of the facts after so many value steps, with its interval over
-    facts."""
-    parts = [part for _, part in rows.groupby("vocab")]
-    weights = _slope_weights(rows["vocab"].unique())
-    spread = 1.96 * math.sqrt(0.9 * 0.1 / between.FACTS)
-    low, middle, high = (
-        2 * np.log([between.least_dims(part, steps, level).simulated for part in parts])
-        for level in (0.9 - spread, 0.9, 0.9 + spread)
-    )
-    power, error = weights @ middle, np.linalg.norm(weights * (high - low) / 2)
-    return Interval(power, power - error, power + error)
-
-
-def _slope_weights(vocabs: Any) -> Array:
-    """Weights of the least-squares slope against log V."""
-    logs = np.log(vocabs)
-    return np.asarray(np.linalg.pinv([np.ones_like(logs), logs])[:, 1])
-
-
-def power_of_v_log_v(rows: DataFrame) -> float:
-    """Power of V in V ln V over the same V."""
-    vocabs = rows["vocab"].unique()
-    return float(_slope_weights(vocabs) @ np.log(vocabs * np.log(vocabs)))
-
-
-def prediction_error(rows: DataFrame) -> Numbers:
-    """How many ``settings``, and how far ``nine_in_ten`` of the predicted accuracies are off at most."""
-    misses = between.misses(rows).abs()
-    return {"settings": len(misses), "nine_in_ten": misses.quantile(0.9)}

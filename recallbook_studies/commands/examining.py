@@ -16,8 +16,8 @@ EXAMINE = """\
     how well three steps learn with these rows as input embeddings, beside a random table of this size, which property
     costs most, and what taking it away gives (rb.examine; six predictions, in seconds or a minute).
 
-    PATH ends in .npy, .npz, .safetensors, .txt or .vec (GloVe and word2vec), or is a model's folder, or the .json that
-    lists its shards. No pickle is ever read: of .pt, .bin, .gguf and .csv it says how to convert them. Of a large table
+    PATH ends in .npy, .safetensors, .txt or .vec (GloVe and word2vec), or is a model's folder, or the .json that
+    lists its shards. No pickle is ever read: of .npz, .pt, .bin, .gguf and .csv it says how to convert them. Of a large table
     give --rows: the statistics take memory for four copies of what is read.
 
     The verdict is for V = 512 of the rows or all of them, L = 16 and N = 8 V, where no others are given. A table is

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
@@ -37,8 +37,6 @@ PREDICT = """\
     have a structure or are --centred, a prediction is an average over draws. What binds and the critical N, dozens of
     predictions, are then found only with --search (a minute or two at V = 256); capacity, which is for equal facts
     alone, is null."""
-KEYS = """setting accuracy lock_on recall quantiles expected_error doubts binds ledger wanted critical_samples
-capacity""".split()
 SLOW = "predicting by an average over draws: seconds at V = 200, minutes in the thousands"
 STEP_TWO = "noises of step 2, variances in units of the squared score of the trigger:"
 STEP_THREE = (
@@ -63,35 +61,33 @@ def add_predict(commands: Any, shape: dict[str, Any]) -> None:
     parser.set_defaults(run=_predict)
 
 
-def predicted(setting: Setting, wanted: float, *, search: bool = True) -> Iterator[dict[str, Any]]:
-    """Predict a setting in parts, by the keys of the command, each as soon as it is known; the slow
-    parts, where they are slow, if ``search``."""
+def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[str, Any]:
+    """Predict a setting, by the keys of the command; the slow parts, where they are slow, if
+    ``search``, and else ``None``."""
     given, theory = asdict(setting), theory_of(setting)
-    quick = not theory.sampled
-    found = predict(setting, warn=False)
-    expected = found.expected_error._asdict() if found.expected_error else None
-    yield {
-        "setting": given,
-        **{name: getattr(found, name) for name in OUTCOMES},
-        "expected_error": expected,
-        "doubts": message(setting, doubts(theory.doubts, setting), expected=expected),
-        "wanted": wanted,
-    }
+    prediction, equal = predict(setting, warn=False), not theory.sampled
+    error = prediction.expected_error
+    expected = None if error is None else error._asdict()
+    asked = {**given, "accuracy": wanted, "warn": False}
+    samples, vocab = asked.pop("samples"), asked.pop("vocab")
+    quantiles = None
     if setting.width is None and (search or theory.sampled):
         from recallbook_theory.sampled.theory import LARGEST_VOCAB  # it loads torch
 
         if setting.vocab <= LARGEST_VOCAB:
-            known = {str(q): found.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}
-            yield {"quantiles": known}
-    if quick or search:
-        yield {"binds": phase(setting)}
-    yield {"ledger": {name: term._asdict() for name, term in found.ledger.items()}}
-    asked = {**given, "accuracy": wanted, "warn": False}
-    samples, vocab = asked.pop("samples"), asked.pop("vocab")
-    if quick or search:
-        yield {"critical_samples": critical_samples(vocab=vocab, **asked)}
-    if quick:
-        yield {"capacity": capacity(samples, **asked)}
+            quantiles = {str(q): prediction.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}
+    return {
+        "setting": given,
+        **{name: getattr(prediction, name) for name in OUTCOMES},
+        "quantiles": quantiles,
+        "expected_error": expected,
+        "doubts": message(setting, doubts(theory.doubts, setting), expected=expected),
+        "binds": phase(setting) if equal or search else None,
+        "ledger": {name: term._asdict() for name, term in prediction.ledger.items()},
+        "wanted": wanted,
+        "critical_samples": critical_samples(vocab=vocab, **asked) if equal or search else None,
+        "capacity": capacity(samples, **asked) if equal else None,
+    }
 
 
 def _predict(chosen: argparse.Namespace) -> int:
@@ -101,47 +97,41 @@ def _predict(chosen: argparse.Namespace) -> int:
     theory.needs(setting)  # refuses what it does not cover
     if theory.sampled:
         print(SLOW, file=sys.stderr, flush=True)
-    says: dict[str, Any] = dict.fromkeys(KEYS)
-    for part in predicted(setting, wanted, search=chosen.search):
-        says |= part
-        if not chosen.json:
-            print(*_lines(part, says), sep="", end="", flush=True)
-    print(as_json(says) if chosen.json else HOLDS)
+    says = predicted(setting, wanted, search=chosen.search)
+    print(as_json(says) if chosen.json else "\n".join([*_lines(**says), HOLDS]))
     return 0
 
 
-def outcome_text(values: dict[str, Any]) -> str:
+def outcome_text(values: Mapping[str, Any]) -> str:
     """Accuracy, lock-on and recall in words."""
     return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in OUTCOMES)
 
 
-def _lines(part: dict[str, Any], says: dict[str, Any]) -> Iterator[str]:
-    """Say a part of a prediction, and with what it is compared, in lines."""
-    wanted = says["wanted"]
-    if "accuracy" in part:
-        yield f"{outcome_text(part)}\n"
-        if part["expected_error"]:
-            yield f"typically off by: {outcome_text(part['expected_error'])}\n"
-        if part["doubts"]:
-            yield f"{part['doubts']}\n"
-    if "quantiles" in part:
-        yield f"one draw in ten below: {outcome_text(part['quantiles']['0.1'])}\n"
-        yield f"half of the draws below: {outcome_text(part['quantiles']['0.5'])}\n"
-    if "binds" in part:
-        yield f"costs most accuracy: {part['binds']}\n"
-    if "ledger" in part:
-        terms = ((term["size"], name) for name, term in part["ledger"].items())
-        known = sorted((term for term in terms if not math.isnan(term[0])), reverse=True)
-        of_recall = {*mean_squares(mlp=True), "coverage"}
-        for text, last in ((STEP_TWO, False), (STEP_THREE, True)):
-            yield f"{text}\n"
-            yield from (f"  {n:18} {size:.2g}\n" for size, n in known if (n in of_recall) is last)
-    if "critical_samples" in part:
-        critical = rounded(part["critical_samples"])
-        yield f"N for accuracy {wanted:g} at this d: {critical} predicted\n"
-    if "capacity" in part:
-        facts = part["capacity"] or "none"
-        yield f"facts with accuracy {wanted:g} at this N, d and L: {facts} predicted\n"
+def _lines(
+    quantiles: Any, expected_error: Any, doubts: Any, binds: Any, ledger: Any, **says: Any
+) -> Iterator[str]:
+    """Say what is known of a prediction in lines."""
+    yield outcome_text(says)
+    if expected_error:
+        yield f"typically off by: {outcome_text(expected_error)}"
+    if doubts:
+        yield doubts
+    if quantiles:
+        yield f"one draw in ten below: {outcome_text(quantiles['0.1'])}"
+        yield f"half of the draws below: {outcome_text(quantiles['0.5'])}"
+    if binds:
+        yield f"costs most accuracy: {binds}"
+    terms = ((term["size"], name) for name, term in ledger.items())
+    known = sorted((term for term in terms if not math.isnan(term[0])), reverse=True)
+    of_recall = {*mean_squares(mlp=True), "coverage"}
+    for text, last in ((STEP_TWO, False), (STEP_THREE, True)):
+        yield text
+        yield from (f"  {n:18} {size:.2g}" for size, n in known if (n in of_recall) is last)
+    wanted, critical, facts = says["wanted"], says["critical_samples"], says["capacity"]
+    if critical is not None:
+        yield f"N for accuracy {wanted:g} at this d: {rounded(critical)} predicted"
+    if facts is not None:
+        yield f"facts with accuracy {wanted:g} at this N, d and L: {facts or 'none'} predicted"
 
 
 KINDS: dict[str, Any] = {"int": int, "float": float, "str": str}

@@ -38,13 +38,13 @@ SWEEP = """\
     moment: the same command goes on where it was. Failed rows are kept with their error and not made again without
     --retry.
 
-    With --export write the table that ships with the package, as the command export does; without any store, what is
+    With --export write the table that ships with the package, as the command export does; without a store, what is
     computed from its rows (predictions) is made anew."""
 EXPORT = """\
-    Write NAME.parquet or NAME.csv and NAME.json (the command, versions and hashes) from stores that have every row
-    once between them, with the columns that it has already, and finite but in columns that may be empty."""
+    Write NAME.parquet or NAME.csv and NAME.json (the command, versions and hashes) from a store that has every row,
+    with the columns that it has already, and finite but in columns that may be empty."""
 RECOMPUTE = """\
-    Make rows of committed results again (of a sweep those that take at most about a second) and print those that
+    Make rows of committed results again (of a sweep in a second each, the largest in twenty) and print those that
     differ, with both values. Exit status 1 if any does.
     What counts as the same is said in recallbook_studies.running.committed.recomputed."""
 
@@ -53,20 +53,19 @@ def add(commands: Any, shape: dict[str, Any]) -> str:
     """Add the commands on sweeps and tables to the parser's; return what they run."""
     shape = {**shape, "epilog": f"{listed()}\n\n{shape['epilog']}"}
     sweep = _add(commands, _sweep, "run a sweep, or make a table", SWEEP, shape, aliases=["table"])
-    sweep.add_argument("stores", metavar="STORE", nargs="*", help=STORE)
+    sweep.add_argument("store", metavar="STORE", nargs="?", help=STORE)
     workers, dask = (
         "worker processes (default: 1, this process)",
         "run on this Dask cluster instead",
     )
     sweep.add_argument("--workers", type=int, metavar="N", help=workers)
     sweep.add_argument("--scheduler", metavar="ADDRESS", help=dask)
-    device, part = "where to compute, such as cuda (default: cpu)", "every Nth row from I on"
+    device = "where to compute, such as cuda (default: cpu)"
     sweep.add_argument("--device", metavar="NAME", help=device)
-    sweep.add_argument("--part", type=_part, metavar="I/N", help=part)
     sweep.add_argument("--retry", action="store_true", help="make failed rows again")
     sweep.add_argument("--export", action="store_true", help="write the table that ships")
     out = _add(commands, _export, "export results", EXPORT, shape)
-    out.add_argument("stores", metavar="STORE", nargs="*", help=STORE)
+    out.add_argument("store", metavar="STORE", nargs="?", help=STORE)
     folder = "where to write (default: the current folder)"
     out.add_argument("--to", metavar="FOLDER", default=".", help=folder)
     again = _add(commands, _recompute, "check committed results", RECOMPUTE, shape)
@@ -86,48 +85,35 @@ def _add(commands: Any, run: Any, says: str, text: str, shape: dict[str, Any], *
     return parser
 
 
-def _part(text: str) -> slice:
-    first, step = map(int, text.split("/"))
-    if not 0 <= first < step:
-        raise ValueError
-    return slice(first, None, step)
-
-
-_part.__name__ = "I/N, with I from 0 to below N,"  # as argparse complains
-
-
 def _table(chosen: argparse.Namespace) -> RowTable:
     return TABLES[check_choice("name", chosen.name, tuple(TABLES))]
+
+
+def _store(chosen: argparse.Namespace) -> str:
+    return chosen.store or f"{chosen.name}.sqlite"
 
 
 def _sweep(chosen: argparse.Namespace) -> int:
     table = _table(chosen)
     if chosen.export:
-        for name in ("workers", "scheduler", "device", "part", "retry"):
+        for name in ("workers", "scheduler", "device", "retry"):
             if getattr(chosen, name):
                 raise not_allowed(name, getattr(chosen, name), "left out with --export")
-        export(table, chosen.stores, None)
+        export(table, chosen.store)
         return 0
-    stores = chosen.stores or [f"{table.name}.sqlite"]
-    if len(stores) != 1:
-        raise not_allowed("store", stores, "one file to fill")
+    store = _store(chosen)
     if chosen.device is not None and not table.devices:
         raise not_allowed("device", chosen.device, "left out: this table is made on the CPU")
     device = check_optional(check_device, "device", chosen.device)
     workers = 1 if chosen.workers is None else check_size("workers", chosen.workers)
     keys = table.keys()
-    if chosen.part is not None:
-        keys = [key for group in table.groups(keys)[chosen.part] for key in group]
     with executor_for(workers, chosen.scheduler) as executor:
-        with Store(stores[0], table.kind or table.name) as kept:
-            done = [r for r in kept.get(keys) if not (chosen.retry and r.error)]
-            over = {r.point.canonical for r in done}
-            missing = [key for key in keys if key.canonical not in over]
-            said = f"{table.name}: {len(keys)} rows, {len(missing)} to do, stored in {stores[0]}"
+        with Store(store, table.kind or table.name) as kept:
+            missing = kept.missing(keys, chosen.retry)
+            said = f"{table.name}: {len(keys)} rows, {len(missing)} to do, stored in {store}"
             print(said, flush=True)
-            options: dict[str, Any] = {"retry": chosen.retry, "progress": True, "device": device}
-            results = [*done, *fill(table, missing, kept, executor, **options)]
-    return _told([result.error for result in results])
+            fill(table, missing, kept, executor, progress=True, device=device)
+            return _told([result.error for result in kept.get(keys)])
 
 
 def _told(errors: list[str | None]) -> int:
@@ -141,8 +127,7 @@ def _told(errors: list[str | None]) -> int:
 
 def _export(chosen: argparse.Namespace) -> int:
     table = _table(chosen)
-    stores = chosen.stores or [f"{table.name}.sqlite"]
-    print(*export(table, stores, chosen.to), sep="\n")
+    print(*export(table, _store(chosen), chosen.to), sep="\n")
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
@@ -37,10 +36,12 @@ COMMAS = (
     'import numpy, pandas; numpy.save("table.npy", pandas.read_csv({!r}, index_col=0).to_numpy(float))'
     "  # without a line of names: header=None"
 )
+ZIPPED = 'import numpy; numpy.save("table.npy", numpy.load({!r})["NAME"])'
 CONVERSIONS = {
     **dict.fromkeys((".pt", ".pth", ".bin", ".ckpt"), PICKLED),
     ".gguf": PACKED,
     ".csv": COMMAS,
+    ".npz": ZIPPED,
 }
 INDEX = ".safetensors.index.json"  # of shards beside it, that start as it does
 DROP = (
@@ -76,10 +77,10 @@ def read_embeddings(
     Parameters
     ----------
     path : str or path
-        ``.npy`` and ``.safetensors`` (of which only the rows asked for are read), ``.npz`` (of which
-        the whole array is), ``.txt`` or ``.vec`` as GloVe and word2vec write them (a word and its
-        numbers in each line that is not blank, before them perhaps a line with both sizes), a model's
-        folder, or the index of its shards, which lie beside it and start as it does. Never a pickle:
+        ``.npy`` and ``.safetensors`` (of which only the rows asked for are read), ``.txt`` or ``.vec``
+        as GloVe and word2vec write them (a word and its numbers in each line that is not blank, before
+        them perhaps a line with both sizes), a model's folder, or the index of its shards, which lie
+        beside it and start as it does. Never a pickle:
         files that hold one are refused, not run.
     name : str or None
         Which array; ``None`` takes the only one, or the only one that is called as token embeddings
@@ -124,8 +125,8 @@ def read_rows(path: Any, name: str | None, rows: int | slice | None, drop: bool)
         raise not_allowed(field, f"of {kind} numbers", QUANTISED)
     part, dim = _part(rows, shape[0]), shape[1]
     wanted = (part.stop - part.start, dim)
-    count = shape[0] if file.suffix == ".npz" else wanted[0]
-    require_memory([Need(3.0 * NUMBER * count * dim, {"rows": count, "dim": dim})], "the table")
+    need = Need(3.0 * NUMBER * wanted[0] * dim, {"rows": wanted[0], "dim": dim})
+    require_memory([need], "the table")
     with _whole(file):
         table = np.asarray(read(part), dtype=np.float64)
         if table.shape != wanted:
@@ -224,22 +225,6 @@ def _npy(file: Path) -> Iterator[tuple[str, Stored]]:
     yield file.name, Stored(file, table.dtype.name, table.shape, table.__getitem__)
 
 
-def _npz(file: Path) -> Iterator[tuple[str, Stored]]:
-    with zipfile.ZipFile(file) as archive:
-        for member in archive.infolist():
-            with archive.open(member) as opened:
-                np.lib.format.read_magic(opened)
-                # later versions of the header, which matrices never need, do not parse
-                shape, _, kind = np.lib.format.read_array_header_1_0(opened)
-
-            def read(rows: slice, name: str = member.filename) -> Any:
-                with np.load(file) as loaded:
-                    return loaded[name][rows]
-
-            name = member.filename.removesuffix(".npy")
-            yield name, Stored(file, kind.name, shape, read)
-
-
 def _safetensors(file: Path) -> Iterator[tuple[str, Stored]]:
     from safetensors import safe_open  # few readers of the book have such a file
 
@@ -280,7 +265,7 @@ def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
     return (line for line in lines if not line.isspace())
 
 
-READERS = {".npy": _npy, ".npz": _npz, ".safetensors": _safetensors, ".txt": _text, ".vec": _text}
+READERS = {".npy": _npy, ".safetensors": _safetensors, ".txt": _text, ".vec": _text}
 
 
 def _chosen(name: str | None, arrays: dict[str, Stored]) -> tuple[str, Stored]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-
-from recallbook.setting import Setting
 
 VOCABS = (32, 48, 70, 150, 226, 343, 518, 784, 1792, 4096)
 LENGTHS = (2, 3, 4, 8, 16, 32, 48, 64, 96, 128, 160, 205, 256, 320, 400, 512, 640, 800, 1024)
@@ -68,21 +66,7 @@ AXES: dict[str, dict[str, tuple[float, ...]]] = {
 }
 
 
-class Sizes(NamedTuple):
-    """A setting of the page."""
-
-    vocab: int
-    seq_len: int
-    dim: int
-    samples: int
-    trigger_in_values: bool
-    width: int | None = None
-    activation: str = "relu"
-
-    @property
-    def setting(self) -> Setting:
-        """As the package takes it."""
-        return Setting(**self._asdict())
+FIELDS = "vocab seq_len dim samples trigger_in_values width activation"  # of a setting of the page
 
 
 def samples_of(vocab: int, share: float) -> int:
@@ -107,6 +91,7 @@ def cases() -> Iterator[dict[str, Any]]:
                 vocab, dim = int(node["vocab"]), int(node.get("dim", 1))
                 width = round(node["ratio"] * dim) if "ratio" in node else None
                 samples, seq_len = samples_of(vocab, node["share"]), int(node.get("seq_len", 1))
-                sizes = Sizes(vocab, seq_len, dim, samples, bool(flag), width, kind)
+                sizes = vocab, seq_len, dim, samples, bool(flag), width, kind
                 chosen = {"part": part, "without": term, "load": node.get("load", 0.0)}
-                yield {"index": next(places), **chosen, **sizes._asdict()}
+                setting = dict(zip(FIELDS.split(), sizes, strict=True))
+                yield {"index": next(places), **chosen, **setting}

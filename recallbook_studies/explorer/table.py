@@ -1,14 +1,15 @@
 """The table of the page on which a reader moves the sizes.
 
-``python -m recallbook table explorer STORE`` predicts what the store lacks; several can share the
-work with ``--part 0/2`` and ``--part 1/2``, each with a store of its own. ``STORE... --export``
-joins them and writes the page's scripts; without stores, only what needs no
-new prediction."""
+``python -m recallbook table explorer STORE`` predicts what the store lacks. ``STORE --export``
+writes the page's scripts; without a store, only what needs no new prediction."""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from recallbook.setting import Setting
 from recallbook_studies.explorer import cases as of, scripts
-from recallbook_studies.explorer.grids import packed
 from recallbook_theory import trained
 from recallbook_theory.prediction import predict, predicted_lock_on
 from recallbook_theory.symbolic.expressions import Array
@@ -26,6 +27,8 @@ from recallbook_theory.symbolic.expressions import Array
 # the page is no part of the wheel
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "explorer"
 QUANTITIES = ("accuracy", "lock_on", "recall")
+UNIT = 0.002  # far below what a reader sees
+LARGEST = 32767  # of a 16-bit integer
 ENDS = 1e-7, 1 - 1e-9  # chances beyond are all the same to a reader
 ROUGH = 1e-5, 1 - 1e-5  # the same where nodes are few
 HEAD = "(window.explorer = window.explorer || {}).data = "
@@ -33,20 +36,18 @@ HEAD = "(window.explorer = window.explorer || {}).data = "
 
 # Rows
 
-SIZES = " ".join(of.Sizes._fields)
-
 
 def row(index: int, part: str, without: str, load: float, **fields: Any) -> dict[str, Any]:
     """The predictions of a case; its place keeps cases apart that whole numbers of sequences make
     equal."""
-    sizes = of.Sizes(**fields)
+    setting = Setting(**fields)
     if part == "lock":  # a tenth of the work
-        lock_on = predicted_lock_on(sizes.setting, warn=False)
+        lock_on = predicted_lock_on(setting, warn=False)
         return {"accuracy": np.nan, "lock_on": lock_on, "recall": np.nan}
     if part == "held":
-        recall = trained.share_beyond(sizes.vocab, load, sizes.samples)
+        recall = trained.share_beyond(setting.vocab, load, setting.samples)
         return {"accuracy": np.nan, "lock_on": np.nan, "recall": recall}
-    prediction = predict(sizes.setting, without=(without,) if without else (), warn=False)
+    prediction = predict(setting, without=(without,) if without else (), warn=False)
     return {name: float(getattr(prediction, name)) for name in QUANTITIES}
 
 
@@ -67,6 +68,21 @@ def smooth(rows: pd.DataFrame) -> dict[str, Array]:
         "lock_on": bent(rows["lock_on"]),
         "answered": bent(rows["accuracy"] / attended),
         "recalled": bent(rows["recall"]) - np.log(attended),
+    }
+
+
+def packed(axes: Mapping[str, Sequence[float]], fields: Mapping[str, Array]) -> dict[str, Any]:
+    """A table as the page's script holds it: sizes at the nodes of each axis, names of the fields,
+    and their values ``(fields, nodes)``, whole multiples of a unit, 16 bit each, compressed, as
+    text. The page interpolates between nodes linearly in the logarithms of the sizes."""
+    whole = np.round(np.array([np.ravel(values) for values in fields.values()]) / UNIT)
+    low, high = np.clip(whole, -LARGEST, LARGEST).astype("<i2").view("u1").reshape(-1, 2).T
+    data = gzip.compress(low.tobytes() + high.tobytes(), 9, mtime=0)  # apart they compress better
+    return {
+        "axes": {name: list(nodes) for name, nodes in axes.items()},
+        "fields": list(fields),
+        "unit": UNIT,
+        "data": base64.b64encode(data).decode("ascii"),
     }
 
 

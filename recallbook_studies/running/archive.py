@@ -10,19 +10,18 @@ import pandas as pd
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import LATER
-from recallbook_studies.running.point import OUTCOMES, Point
+from recallbook_studies.running.point import NAMES, OUTCOMES
 
 FOLDER = resources.files("recallbook_studies.running") / "results"
-SWEEP = [*Point.names(), *OUTCOMES, "error"]  # columns of a sweep
+SWEEP = [*NAMES, *OUTCOMES, "error"]  # columns of a sweep
 
 
 def load_results(name: str) -> pd.DataFrame:
     """Read a committed table from inside the package: of a sweep, with a row for each point, or any
     other.
 
-    Columns of a sweep are those of :func:`recallbook.run_sweep`;
-    :func:`~recallbook_studies.running.point.from_frame` turns its rows into points, to simulate them again.
-    The other tables, such as ``survives``, are as the experiment wrote them.
+    Columns of a sweep are those of :func:`recallbook.run_sweep`. The other tables, such as
+    ``survives``, are as the experiment wrote them.
 
     Raises
     ------

@@ -6,21 +6,14 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
 from recallbook.data.streams import SCHEME
 from recallbook_studies.running.archive import load_results
-from recallbook_studies.running.point import canonical, plain
+from recallbook_studies.running.point import Key, canonical, plain
 from recallbook_studies.running.store import Result
-
-
-class Key(NamedTuple):
-    """What a row is of: fields by name, and the text under whose hash it is stored."""
-
-    canonical: str
-    fields: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -36,7 +29,7 @@ class RowTable:
     row : callable
         Takes the key's columns by name, and gives the other columns of the row, a mapping; with a
         parameter ``device`` it can be made on a GPU.
-    key : str
+    key_columns : str
         Columns of the committed table, with blanks between, that say what is measured: they are the
         list of what there is to run.
     together : str
@@ -55,8 +48,6 @@ class RowTable:
         with the package.
     listed : callable or None
         Gives the keys, as mappings, where no committed table has them.
-    cost : callable or None
-        Estimates seconds from a key's columns.
     kind : str
         Of its stores; by default its name.
     scheme : int or str
@@ -66,7 +57,7 @@ class RowTable:
     name: str
     shows: str
     row: Callable[..., Any]
-    key: str
+    key_columns: str
     together: str = ""
     empty: str = ""
     digits: int | None = 6
@@ -74,7 +65,6 @@ class RowTable:
     finish: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     write: Callable[[pd.DataFrame | None], None] | None = None
     listed: Callable[[], Iterable[Mapping[str, Any]]] | None = None
-    cost: Callable[[Mapping[str, Any]], float] | None = None
     kind: str = ""
     scheme: int | str = SCHEME
 
@@ -87,22 +77,22 @@ class RowTable:
         """Read the keys of all rows, in their order."""
         if self.listed is not None:
             return [self.key_of(fields) for fields in self.listed()]
-        committed = load_results(self.name)[self.key.split()]
+        committed = load_results(self.name)[self.key_columns.split()]
         return [self.key_of(fields) for fields in committed.to_dict("records")]
 
     def key_of(self, fields: Mapping[Any, Any]) -> Key:
         """The key with these columns of a row."""
-        known = {name: plain(fields[name]) for name in self.key.split()}
+        known = {name: plain(fields[name]) for name in self.key_columns.split()}
         return Key(canonical(known, self.scheme), known)
 
     def groups(self, keys: Iterable[Key]) -> list[list[Key]]:
         """Keys that follow each other and whose rows are made at once."""
         if not self.together:
             return [[key] for key in keys]
-        alike = [name for name in self.key.split() if name not in self.together.split()]
+        alike = [name for name in self.key_columns.split() if name not in self.together.split()]
         by = groupby(keys, lambda key: [key.fields[name] for name in alike])
         return [[*group] for _, group in by]
 
     def frame(self, results: Iterable[Result]) -> pd.DataFrame:
         """The rows of results, none of which failed: columns of the key, then the others."""
-        return pd.DataFrame([{**result.point.fields, **result.outcome} for result in results])
+        return pd.DataFrame([{**result.key.fields, **result.outcome} for result in results])

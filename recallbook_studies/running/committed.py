@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from recallbook.arguments import check_rate, check_seed, check_size, not_allowed
+from recallbook.arguments import check_seed, check_size, not_allowed
 from recallbook_studies.running.archive import load_results, sweeps, tables
-from recallbook_studies.running.catalogue import Key, RowTable
-from recallbook_studies.running.point import digest
+from recallbook_studies.running.catalogue import RowTable
+from recallbook_studies.running.point import Key, digest
 from recallbook_studies.running.run import fill
 from recallbook_studies.running.store import Result, Store
 
@@ -28,58 +28,44 @@ ROOT = Path(__file__).parents[2]  # of a checkout
 CODE = ("recallbook*", ":(exclude)recallbook_studies/running/results")
 
 
-def write_whole(contents: Mapping[Path, bytes]) -> None:
-    """Write files, and then put all in place: where that fails, what was there before is there
-    still. Killed in between, it leaves ``.NAME.new``, which the next one takes."""
-    parts = {file: file.with_name(f".{file.name}.new") for file in contents}
-    try:
-        for file, content in contents.items():
-            parts[file].write_bytes(content)
-        for file, part in parts.items():
-            os.replace(part, file)
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
-
-
 def export(
     table: RowTable,
-    stores: Sequence[str | os.PathLike[str]],
+    store: str | os.PathLike[str] | None,
     folder: str | os.PathLike[str] | None = None,
 ) -> list[Path]:
-    """Write the rows of several stores as the table's file, and ``NAME.json`` (provenance) beside it;
-    without any store its committed rows, with what is computed from them.
+    """Write the rows of a store as the table's file, and ``NAME.json`` (provenance) beside it; without
+    a store its committed rows, with what is computed from them.
 
     The same rows give the same bytes, whatever the order in which they were made.
 
     Parameters
     ----------
     table : RowTable
-    stores : sequence of path
+    store : path or None
     folder : path or None
         By default the committed table's.
 
     Raises
     ------
     ValueError
-        If a file is no store of the table, a row is missing, failed or in two stores, or columns are
+        If a file is no store of the table, a row is missing or failed, or columns are
         not those of the committed table, or lack values.
     OSError
         If there is no such folder, or it cannot be written to, or is full.
     """
-    if table.write and not stores:
+    if table.write and store is None:
         table.write(None)
         return []
     file = {**sweeps(), **tables()}.get(table.name)
     known = load_results(table.name) if file else pd.DataFrame()
-    if not stores and not {*known} - {*table.key.split()}:
-        raise not_allowed("store", [], "stores of its rows: the committed file has only its key")
-    results = stored(table, stores) if stores else []
-    frame = table.frame(results) if stores else known
+    if store is None and not {*known} - {*table.key_columns.split()}:
+        raise not_allowed("store", store, "one of its rows: the committed file has only its key")
+    results = [] if store is None else stored(table, store)
+    frame = known if store is None else table.frame(results)
     frame = table.finish(frame) if table.finish else frame
     gaps = (frame.isna() | frame.isin([np.inf, -np.inf])).any()
     odd = {*gaps.index[gaps]} - {*table.empty.split()}
-    if {*known} - {*table.key.split()}:
+    if {*known} - {*table.key_columns.split()}:
         odd |= {*frame} ^ {*known}
     if odd:
         allowed = (
@@ -99,31 +85,27 @@ def export(
         content, frame = text.encode(), pd.read_csv(StringIO(text))  # as rounded
     else:
         content = frame.to_parquet(None, compression="zstd", index=False)
-    paths = {target / f"{table.name}{suffix}": content}
-    if stores:
+    written = {f"{table.name}{suffix}": content}
+    if store is not None:
         record = provenance(table, frame, results)
-        paths[target / f"{table.name}.json"] = (json.dumps(record, indent=2) + "\n").encode()
-    write_whole(paths)
-    return [*paths]
+        written[f"{table.name}.json"] = (json.dumps(record, indent=2) + "\n").encode()
+    for name, content in written.items():
+        (target / name).write_bytes(content)
+    return [target / name for name in written]
 
 
-def stored(table: RowTable, stores: Sequence[str | os.PathLike[str]]) -> list[Result]:
-    """The results of all keys in several stores, as :func:`export` takes them."""
-    keys, found = table.keys(), dict[str, Result]()
-    for path in stores:
-        with Store(path, table.kind or table.name, new=False) as store:
-            for result in store.get(keys):
-                text = result.point.canonical
-                if result.error or text in found:
-                    said = f"each row once and none that failed; {text}: {result.error or 'twice'}"
-                    raise not_allowed("store", str(path), said)
-                found[text] = result
-    results = [found[key.canonical] for key in keys if key.canonical in found]
-    if missing := len(keys) - len(results):
-        allowed = f"stores with all {len(keys)} rows; {missing} are missing: make them first"
-        raise not_allowed("store", [str(path) for path in stores], allowed)
-    if len({tuple(result.outcome) for result in results}) != 1:
-        raise not_allowed("store", [*map(str, stores)], "rows, all with the same columns")
+def stored(table: RowTable, path: str | os.PathLike[str]) -> list[Result]:
+    """The results of all keys in a store, as :func:`export` takes them."""
+    keys = table.keys()
+    with Store(path, table.kind or table.name, new=False) as store:
+        results, missing = store.get(keys), len(store.missing(keys))
+    failed = [f"{result.key.canonical}: {result.error}" for result in results if result.error]
+    if missing or failed or len({tuple(result.outcome) for result in results}) != 1:
+        allowed = (
+            f"one with all {len(keys)} rows, all with the same columns and none that failed; "
+            f"{missing} are missing: make them first; failed: {failed[:1]}"
+        )
+        raise not_allowed("store", str(path), allowed)
     return results
 
 
@@ -136,7 +118,7 @@ def provenance(table: RowTable, frame: pd.DataFrame, results: Sequence[Result]) 
             f"python -m recallbook {do} {table.name}" for do in ("sweep", "export")
         ),
         "rows": len(frame),
-        "data": data_hash(table, frame),
+        "data": data_hash(frame),
         "seconds": round(sum(result.seconds for result in results)),
         "scheme": table.scheme,
         "versions": {**versions, "python": platform.python_version()},
@@ -145,14 +127,9 @@ def provenance(table: RowTable, frame: pd.DataFrame, results: Sequence[Result]) 
     }
 
 
-def data_hash(table: RowTable, frame: pd.DataFrame) -> str:
-    """SHA-256 of all keys with their outcomes, independent of the order of rows and of the file
-    format."""
-    measured = frame.drop(columns=table.key.split()).astype(object)
-    outcomes = measured.where(measured.notna(), None).to_numpy().tolist()
-    rows = zip(frame.to_dict("records"), outcomes, strict=True)
-    lines = (digest(table.key_of(row).canonical) + json.dumps(outcome) for row, outcome in rows)
-    return digest("\n".join(sorted(lines)))
+def data_hash(frame: pd.DataFrame) -> str:
+    """SHA-256 of all rows as CSV, independent of their order and of the file's format."""
+    return digest("\n".join(sorted(frame.to_csv(index=False).splitlines())))
 
 
 def commit(root: Path = ROOT) -> dict[str, Any]:
@@ -176,31 +153,22 @@ def commit(root: Path = ROOT) -> dict[str, Any]:
     return {"commit": head, "changed": bool(changed)}
 
 
-def recomputed(
-    table: RowTable, count: int = 4, seed: int = 0, seconds: float | None = None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def recomputed(table: RowTable, count: int = 4, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A random sample of committed rows and the same made again, with ``same``: whether they agree
     within :attr:`RowTable.near`.
 
-    Of a sweep, only points of at most so many estimated ``seconds`` (by default one) are in the
-    sample. Rows keep their index in the results.
+    Rows keep their index in the results.
 
     Raises
     ------
     ValueError
-        If there are no such results, or not so many such rows; if ``seconds`` are given for another
-        table, whose costs are not known.
+        If there are no such results, or not so many rows.
     RuntimeError
         If a row fails.
     """
     keys = table.keys()
-    if table.cost is not None:
-        most = check_rate("seconds", 1.0 if seconds is None else seconds)
-        keys = [key for key in keys if table.cost(key.fields) <= most]
-    elif seconds is not None:
-        raise not_allowed("seconds", seconds, "left out: what rows cost is known of sweeps alone")
     if check_size("count", count) > len(keys):
-        raise not_allowed("count", count, f"at most {len(keys)}, the number of such rows")
+        raise not_allowed("count", count, f"at most {len(keys)}, the number of its rows")
     rng = np.random.default_rng(check_seed("seed", seed))
     chosen = [keys[place] for place in sorted(rng.choice(len(keys), count, replace=False))]
     return again(table, chosen)
@@ -208,14 +176,15 @@ def recomputed(
 
 def again(table: RowTable, keys: Sequence[Key]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The committed rows of these keys and the same made again, as :func:`recomputed` gives them."""
-    frame, columns = load_results(table.name), table.key.split()
+    frame, columns = load_results(table.name), table.key_columns.split()
     names = [table.key_of(row).canonical for row in frame[columns].to_dict("records")]
     old = frame.iloc[[names.index(key.canonical) for key in keys]]
     with Store(None) as store:
-        results = fill(table, keys, store)
+        fill(table, keys, store)
+        results = store.get(keys)
     for result in results:
         if result.error:
-            raise RuntimeError(f"{result.point.canonical}: {result.error}")
+            raise RuntimeError(f"{result.key.canonical}: {result.error}")
     new = table.frame(results).drop(columns=columns).set_axis(old.index)
     return old, new.assign(same=agree(old, new, table.near))
 

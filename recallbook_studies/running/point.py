@@ -1,14 +1,14 @@
-"""One point of a sweep: a setting with its seed and what to measure, under a name that never
-changes."""
+"""One point of a sweep: a setting with its seed and what to measure; and the text of a row's key, which
+never changes."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -19,7 +19,8 @@ from recallbook.setting import LATER, Setting
 METHODS = ("three_steps", "argmax", "assignment")
 OUTCOMES = ("accuracy", "lock_on", "recall")
 SIZES = tuple(field.name for field in fields(Setting))
-SECONDS_A_TOKEN, SECONDS_A_NUMBER, FLOPS = 3e-8, 3e-8, 2e10  # of one core, for estimates of cost
+OWN = ("seed", "method", "test_samples")
+NAMES = (*SIZES, *OWN)  # the fields of a point
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Point:
 
     Examples
     --------
-    >>> Point(Setting(vocab=64, seq_len=8, dim=64, samples=4096), seed=0).key[:12]
-    '201ce5b03a91'
+    >>> Point(Setting(vocab=64, seq_len=8, dim=64, samples=4096), seed=0).values["test_samples"]
+    20000
     """
 
     setting: Setting
@@ -73,43 +74,14 @@ class Point:
     @property
     def values(self) -> dict[str, Any]:
         """All fields by name, those of the setting first."""
-        return {
-            name: getattr(self.setting if name in SIZES else self, name) for name in self.names()
-        }
+        return {**vars(self.setting), **{name: getattr(self, name) for name in OWN}}
 
-    @staticmethod
-    def names() -> list[str]:
-        """Names of all fields, those of the setting first."""
-        return [*SIZES, *(field.name for field in fields(Point) if field.name != "setting")]
 
-    @property
-    def canonical(self) -> str:
-        """What :func:`canonical` makes of all fields."""
-        return canonical(self.values)
+class Key(NamedTuple):
+    """What a row of a table is of: fields by name, and their text, under whose hash it is stored."""
 
-    @property
-    def key(self) -> str:
-        """SHA-256 of :attr:`canonical` in hexadecimal: the same in every process, on every
-        machine."""
-        return digest(self.canonical)
-
-    @property
-    def cost(self) -> float:
-        """Rough seconds on one core, to cut a sweep into tasks; not a promise."""
-        s = self.setting
-        vocab, tokens = s.vocab, s.samples * s.seq_len
-        answers = vocab + min(self.test_samples, 2 * vocab)
-        tested = self.test_samples * s.seq_len if self.method == "three_steps" else 0
-        seconds = 5e-3 + SECONDS_A_TOKEN * (tokens + tested) + SECONDS_A_NUMBER * vocab * s.dim
-        if s.width is not None:
-            work = (
-                24 * s.samples * s.dim * s.width
-                + 6 * tokens * s.dim
-                + 4 * answers * s.dim * (s.width + vocab)
-            )
-        else:
-            work = 2 * vocab * s.dim * (2 * min(vocab, 32 * tokens // vocab) + answers)
-        return seconds + work / FLOPS + (1e-9 * vocab**3 if self.method == "assignment" else 0.0)
+    canonical: str
+    fields: dict[str, Any]
 
 
 def canonical(fields: Mapping[str, Any], scheme: Any = SCHEME) -> str:
@@ -134,35 +106,8 @@ def from_values(values: dict[str, Any]) -> Point:
     return Point(Setting(**{name: values[name] for name in SIZES if name in values}), **own)
 
 
-def from_frame(frame: pd.DataFrame) -> list[Point]:
-    """The point of every row of results, such as :func:`recallbook.load_results` gives, to simulate
-    it again."""
-    names = Point.names()
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        raise not_allowed(
-            "frame", list(frame.columns), "the columns of results; missing: " + ", ".join(missing)
-        )
-    return [
-        from_values({n: plain(v) for n, v in row.items()})
-        for row in frame[names].to_dict("records")
-    ]
-
-
 def plain(value: Any) -> Any:
     """A field as Python has it: missing is ``None``, whole numbers of NumPy are ``int``."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return None
     return value.item() if hasattr(value, "item") else value
-
-
-def unique(points: Iterable[Point]) -> list[Point]:
-    """The points without repetition, in order; ``ValueError`` if something else is among them."""
-    found = {}
-    if not isinstance(points, Iterable):
-        raise not_allowed("points", points, "a list, or another iterable, of recallbook.Point")
-    for point in points:
-        if not isinstance(point, Point):
-            raise not_allowed("points", point, "recallbook.Point only")
-        found[point.key] = point
-    return list(found.values())

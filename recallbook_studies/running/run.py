@@ -20,46 +20,39 @@ from recallbook.data.task import draw
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.running.archive import typed
-from recallbook_studies.running.catalogue import Key, RowTable
-from recallbook_studies.running.point import OUTCOMES, Point, digest, from_values, unique
+from recallbook_studies.running.catalogue import RowTable
+from recallbook_studies.running.point import NAMES, Key, Point, from_values
 from recallbook_studies.running.store import Result, Store
 
-TASKS = 4000  # of an executor, at most
-HELD = 0.2  # seconds that rows may wait for others, to be stored in one transaction
 Work = Callable[[Sequence[Key]], list[Result]]
 
 
-def measure(point: Point, device: Device = "cpu") -> dict[str, float | None]:
-    """``accuracy``, ``lock_on`` and ``recall`` of one point; ``None`` where not measured."""
+def measure(point: Point, device: Device = "cpu") -> dict[str, float]:
+    """``accuracy``, ``lock_on`` and ``recall`` of one point; of a decoder ``recall`` alone."""
     problem = draw(point.setting, point.seed, device=device)
     if point.method != "three_steps":
         from recallbook_theory.bounds.decoding import decoded
 
-        return dict(zip(OUTCOMES, (None, None, decoded(problem, method=point.method)), strict=True))
+        return {"recall": decoded(problem, method=point.method)}
     return asdict(evaluate(problem, three_steps(problem), point.test_samples))
 
 
-def measured(device: Device = "cpu", **fields: Any) -> dict[str, float | None]:
+def measured(device: Device = "cpu", **fields: Any) -> dict[str, float]:
     """The outcomes of the point with these fields."""
     return measure(from_values(fields), device)
 
 
-def seconds_of(fields: Any) -> float:
-    """The estimated cost of the point with these fields."""
-    return from_values(fields).cost
-
-
-def sweep(name: str, shows: str, **how: Any) -> RowTable:
-    """The table of a sweep: a row for each point, which is its key."""
+def sweep(name: str, shows: str, empty: str = "", **how: Any) -> RowTable:
+    """The table of a sweep: a row for each point, which is its key; ``empty`` are outcomes that some
+    are without."""
     return RowTable(
         name,
         shows,
         measured,
-        " ".join(Point.names()),
-        empty="width other_zipf accuracy lock_on error",
+        " ".join(NAMES),
+        empty=f"width other_zipf error {empty}",
         near=1e-9,  # a sum of shares 1/k has these digits, whatever the order in which it was added
         finish=typed,
-        cost=seconds_of,
         kind="results",
         **how,
     )
@@ -121,11 +114,16 @@ def run_sweep(
             "executor", executor, "a concurrent.futures.Executor, or None for this process"
         )
     retry, progress = check_flag("retry", retry), check_flag("progress", progress)
-    keys = [Key(point.canonical, point.values) for point in unique(points)]
-    table = sweep("points", "points of a caller")
+    table, given = sweep("points", "points of a caller"), points
+    if isinstance(points, Iterable):
+        given = list(points)
+    if not isinstance(given, list) or not all(isinstance(point, Point) for point in given):
+        raise not_allowed("points", given, "a list, or another iterable, of recallbook.Point alone")
+    keys = [table.key_of(point.values) for point in dict.fromkeys(given)]
     with Store(store, table.kind) as kept:
-        results = fill(table, keys, kept, executor, retry=retry, progress=progress)
-    rows = [{**r.point.fields, **(r.outcome or {}), "error": r.error} for r in results]
+        fill(table, kept.missing(keys, retry), kept, executor, progress=progress)
+        results = kept.get(keys)
+    rows = [{**r.key.fields, **(r.outcome or {}), "error": r.error} for r in results]
     return typed(pd.DataFrame(rows))
 
 
@@ -135,41 +133,26 @@ def fill(
     store: Store,
     executor: Executor | None = None,
     *,
-    retry: bool = False,
     progress: bool = False,
     device: Device | None = None,
-) -> list[Result]:
-    """Make the rows of these keys that the store lacks, or those, too, that failed if ``retry``;
-    return all that it has then.
-
-    Where it is stopped, what was made is stored. An error is stored in place of a row."""
-    done = store.keys(retry)
-    missing = [key for key in keys if digest(key.canonical) not in done]
-    groups, held, began = table.groups(missing), [], time.monotonic()
+) -> None:
+    """Make the rows of these keys and store them: where it is stopped, what was made is stored. An
+    error is stored in place of a row."""
     # what makes rows may be sent away; what is done with all of them stays here
     given = {} if device is None else {"device": device}
     work = partial(attempt, replace(table, finish=None, write=None, listed=None), given)
+    bar = tqdm(total=len(keys), desc=table.name, unit="row", disable=not progress, smoothing=0.05)
 
-    def record(results: list[Result], wait: float = HELD) -> None:
-        nonlocal held, began
-        held += results
+    def record(results: list[Result]) -> None:
+        store.add(results)
         bar.update(len(results))
-        if time.monotonic() - began >= wait:
-            batch, held, began = held, [], time.monotonic()
-            store.add(batch)
 
-    with tqdm(
-        total=len(missing), desc=table.name, unit="row", disable=not progress, smoothing=0.05
-    ) as bar:
-        try:
-            if executor is None:
-                for group in groups:
-                    record(work(group))
-            else:
-                _elsewhere(work, groups, executor, record)
-        finally:
-            record([], wait=0)
-    return store.get(keys)
+    with bar:
+        if executor is None:
+            for group in table.groups(keys):
+                record(work(group))
+        else:
+            _elsewhere(work, table.groups(keys), executor, record)
 
 
 def attempt(table: RowTable, given: dict[str, Any], group: Sequence[Key]) -> list[Result]:
@@ -179,20 +162,20 @@ def attempt(table: RowTable, given: dict[str, Any], group: Sequence[Key]) -> lis
     started, threads = time.perf_counter(), torch.get_num_threads()
     torch.set_num_threads(1)
     several = {name: [key.fields[name] for key in group] for name in table.together.split()}
-    found: list[tuple[Any, str | None]]
+    outcomes: list[tuple[Any, str | None]]
     try:
         rows = table.row(**{**group[0].fields, **several}, **given)
-        found = [(row, lacking(table, row)) for row in (rows if several else [rows])]
-        if len(found) != len(group):
-            raise ValueError(f"{len(found)} rows where {len(group)} were asked for")
+        outcomes = [(row, lacking(table, row)) for row in (rows if several else [rows])]
+        if len(outcomes) != len(group):
+            raise ValueError(f"{len(outcomes)} rows where {len(group)} were asked for")
     except Exception as problem:
-        found = [(None, f"{type(problem).__name__}: {problem}")] * len(group)
+        outcomes = [(None, f"{type(problem).__name__}: {problem}")] * len(group)
     finally:
         torch.set_num_threads(threads)
     seconds = (time.perf_counter() - started) / len(group)
     return [
         Result(key, None if error else row, error, seconds)
-        for key, (row, error) in zip(group, found, strict=True)
+        for key, (row, error) in zip(group, outcomes, strict=True)
     ]
 
 
@@ -205,11 +188,6 @@ def lacking(table: RowTable, row: dict[str, Any]) -> str | None:
         if value in (None, math.inf, -math.inf) or value != value
     ]
     return f"ArithmeticError: missing or not finite: {', '.join(odd)}" if odd else None
-
-
-def run_task(work: Work, groups: Sequence[Sequence[Key]]) -> list[Result]:
-    """Every row of a task, in order. What a worker runs."""
-    return [result for group in groups for result in work(group)]
 
 
 def _problem(future: Future[list[Result]]) -> BaseException | None:
@@ -232,9 +210,7 @@ def _elsewhere(
 
     A task that never came back, because its worker died, is no result: the others go on, then it is
     reported."""
-    size = -(-len(groups) // TASKS) or 1
-    tasks = [groups[start : start + size] for start in range(0, len(groups), size)]
-    under_way = {executor.submit(run_task, work, task) for task in tasks}
+    under_way = {executor.submit(work, group) for group in groups}
     lost: list[BaseException] = []
     try:
         for future in as_completed(list(under_way)):
@@ -252,5 +228,5 @@ def _elsewhere(
                 record(future.result())
     if lost:
         raise RuntimeError(
-            f"{len(lost)} of {len(tasks)} tasks were lost with their workers; all others are stored, so run it again"
+            f"{len(lost)} of {len(groups)} tasks were lost with their workers; all others are stored, so run it again"
         ) from lost[0]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from recallbook.arguments import not_allowed
-from recallbook_studies.running.point import digest
+from recallbook_studies.running.point import Key, digest
 
 APPLICATION = 0x7265636C  # "recl", in the header of every store
 VERSION = 1
@@ -32,18 +32,8 @@ TABLE = """CREATE TABLE "{kind}" (
 COLUMNS = "key, point, outcome, error, seconds, checksum"
 SWEEP = "results"  # the kind of a sweep's store; a row table's is its name
 
-
-# by SQLite's primary code, what happened and how to go on; all other codes say that the file is
-# damaged
-FAULTS = {
-    sqlite3.SQLITE_FULL: "the disk is full: make room and run it again",
-    sqlite3.SQLITE_IOERR: "the disk could not be read or written, or is full: make room and run it again",
-    sqlite3.SQLITE_READONLY: "it may not be written: change its permissions, or name another file",
-    sqlite3.SQLITE_CANTOPEN: "it could not be opened: look at its folder and permissions",
-    sqlite3.SQLITE_BUSY: "another process holds it: wait until that has ended and run it again",
-}
-GONE = "it was deleted, moved or replaced while it was in use, its rows with it: run it again, from the file that is there"
-KEPT = "rows stored before are kept"
+# SQLite's primary codes of a file that is none, is damaged, or has no such table; of what SQLite did not say, 0
+DAMAGED = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, 0}
 
 
 class StoreFault(OSError):
@@ -52,10 +42,10 @@ class StoreFault(OSError):
 
 
 class Result(NamedTuple):
-    """What became of a point, or of a row's key: an outcome, which JSON can hold, or an error, and
-    how many seconds it took. ``point`` has a ``canonical`` text, under whose hash it is stored."""
+    """What became of a row's key: an outcome, which JSON can hold, or an error, and how many seconds
+    it took. The key has a ``canonical`` text, under whose hash it is stored."""
 
-    point: Any
+    key: Key
     outcome: Any
     error: str | None
     seconds: float
@@ -95,19 +85,19 @@ class Store:
             _create(self._connection, kind)
             return
         with self._told():
-            mode = "rwc" if new and not self.path.exists() else "rw"
-            if mode == "rwc" and ("\n" in str(path) or not self.path.parent.is_dir()):
-                allowed = "a file in a folder that exists, its path on one line"
+            there = self.path.is_file()
+            fits = self.path.parent.is_dir() and "\n" not in str(path) and not self.path.exists()
+            if not there and not (new and fits):
+                allowed = (
+                    "a file that is there (to export, make it first), or a new one, its path on one line and "
+                    "in a folder that exists"
+                )
                 raise not_allowed("store", str(path), allowed)
-            if mode == "rw" and not self.path.is_file():
-                raise not_allowed("store", str(path), "a file; to export, make it first")
-            self._connection = sqlite3.connect(
-                f"{self.path.absolute().as_uri()}?mode={mode}", uri=True, timeout=60
-            )
+            mode = "rw" if there else "rwc"
+            address = f"{self.path.absolute().as_uri()}?mode={mode}"
+            self._connection = sqlite3.connect(address, uri=True, timeout=60)
             try:
-                if new and not self.path.stat().st_size:
-                    _create(self._connection, kind)
-                _check(self._connection, self.path, kind)
+                _check(self._connection, self.path, kind, new)
             except BaseException:
                 self._connection.close()
                 raise
@@ -124,22 +114,26 @@ class Store:
         try:
             yield
         except (sqlite3.Error, OSError) as problem:
-            raise StoreFault(f"store {self.path}: {_what_happened(problem)}") from problem
+            code = getattr(problem, "sqlite_errorname", type(problem).__name__)
+            said = f"{problem} ({code}): mend that and run it again; what the file has is kept"
+            raise StoreFault(f"store {self.path}: {said}") from problem
 
-    def keys(self, retry: bool = False) -> set[str]:
-        """Keys of all rows, or of those that did not fail if the others are to be tried again."""
-        query = f'SELECT key FROM "{self.kind}" WHERE error IS NULL OR NOT ?'
-        with self._told():
-            return {key for (key,) in self._connection.execute(query, (retry,))}
+    def missing(self, keys: Iterable[Key], retry: bool = False) -> list[Key]:
+        """Those keys of which nothing is stored, or with ``retry`` nothing but a failure."""
+        asked = list(keys)
+        stored = {r.key.canonical for r in self.get(asked) if not (retry and r.error)}
+        return [key for key in asked if key.canonical not in stored]
 
     def add(self, results: Iterable[Result]) -> None:
         """Store results in one transaction, or those that are made when making them is interrupted.
         A stored outcome stays; a stored failure is replaced."""
         rows = []
         try:
-            for point, outcome, error, seconds in results:
-                text = None if outcome is None else as_text(outcome)
-                row = (digest(point.canonical), point.canonical, text, error)
+            for key, outcome, error, seconds in results:
+                text = (
+                    None if outcome is None else json.dumps(outcome, default=methodcaller("item"))
+                )
+                row = (digest(key.canonical), key.canonical, text, error)
                 rows.append((*row, seconds, _checksum(*row)))
         finally:
             with self._told(), self._connection:
@@ -150,34 +144,14 @@ class Store:
                     rows,
                 )
 
-    def get(self, points: Iterable[Any]) -> list[Result]:
-        """Results of those points that are there, in the order of ``points``."""
+    def get(self, keys: Iterable[Key]) -> list[Result]:
+        """Results of those keys that are there, in the order of ``keys``."""
         with self._told():
             rows = self._connection.execute(
                 f'SELECT point, outcome, error, seconds FROM "{self.kind}"'
             )
             held = {point: (json.loads(text or "null"), *rest) for point, text, *rest in rows}
-        return [Result(p, *held[p.canonical]) for p in points if p.canonical in held]
-
-
-def _code(problem: BaseException) -> int:
-    """SQLite's extended code; 0 where there is none."""
-    return int(getattr(problem, "sqlite_errorcode", 0))
-
-
-def _what_happened(problem: sqlite3.Error | OSError) -> str:
-    if isinstance(problem, OSError):
-        return f"{problem.strerror or problem}: mend that and run it again; {KEPT}"
-    if _code(problem) == sqlite3.SQLITE_READONLY_DBMOVED:
-        return GONE
-    damaged = f"it was damaged while it was in use ({problem}): start another"
-    fault = FAULTS.get(_code(problem) & 0xFF)
-    return f"{fault}; {KEPT}" if fault else damaged
-
-
-def as_text(value: Any) -> str:
-    """JSON, of NumPy's numbers too."""
-    return json.dumps(value, default=methodcaller("item"))
+        return [Result(key, *held[key.canonical]) for key in keys if key.canonical in held]
 
 
 def _checksum(*columns: str | None) -> str:
@@ -194,10 +168,13 @@ def _create(connection: sqlite3.Connection, kind: str) -> None:
     connection.commit()
 
 
-def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
+def _check(connection: sqlite3.Connection, path: Path, kind: str, new: bool) -> None:
     """Refuse what is no store of this version and kind, or is damaged, reading only: its marks,
-    SQLite's own check, its table, then every row's key, checksum and seconds."""
+    SQLite's own check, its table, then every row's key, checksum and seconds. If ``new``, first make
+    an empty file one: so is what a process left that was killed while it made it."""
     try:
+        if new:
+            _create(connection, kind)
         pragmas = "pragma_application_id, pragma_user_version, pragma_integrity_check(1)"
         marks = connection.execute(f"SELECT * FROM {pragmas}").fetchone()
         if marks != (APPLICATION, VERSION, "ok"):
@@ -214,8 +191,8 @@ def _check(connection: sqlite3.Connection, path: Path, kind: str) -> None:
                     f"row {key} does not match its checksum, or {seconds=} is no number"
                 )
     except (sqlite3.DatabaseError, UnicodeError, TypeError, AttributeError) as problem:
-        if _code(problem) & 0xFF in FAULTS:
+        if getattr(problem, "sqlite_errorcode", 0) & 0xFF not in DAMAGED:
             raise
-        found = " ".join(str(problem).split())
-        allowed = f"a store that recallbook made, without damage and of {kind!r} ({found}): it was left as is"
+        said = " ".join(str(problem).split())
+        allowed = f"a store that recallbook made, without damage and of {kind!r} ({said}): it was left as is"
         raise not_allowed("store", str(path), allowed) from problem

@@ -18,9 +18,7 @@
       `                    ${mlp} trigger_in_values=${setting.trigger_in_values ? "True" : "False"})`,
       ...(setting.learner === "trained"
         ? ["found = rb.predict_trained(setting)", "print(found.accuracy, found.lock_on, found.recall)"]
-        : setting.value_steps > 1
-          ? [`found = rb.predict(setting, value_steps=${setting.value_steps})`, "print(found.accuracy, found.lock_on, found.recall)"]
-          : ["found = rb.predict(setting)", "print(found.accuracy, found.lock_on, found.recall, rb.phase(setting))"]),
+        : ["found = rb.predict(setting)", "print(found.accuracy, found.lock_on, found.recall, rb.phase(setting))"]),
       "",
     ].join("\n");
   }
@@ -63,7 +61,7 @@
     root.dataset.done = Boolean(task.done);
     setWords("explorer-doubts", explorer.doubts(setting, found));
     document.getElementById("explorer-trained").hidden = setting.learner !== "trained";
-    const steps = setting.learner !== "trained" && setting.width === null && setting.value_steps === 1;
+    const steps = setting.learner !== "trained" && setting.width === null;
     document.getElementById("explorer-steps").hidden = !steps;
     root.querySelector(".explorer-pieces").hidden = !steps;
     setWords("explorer-no-steps", steps ? "" : "What binds and one question are computed for three steps without an MLP only.");
@@ -154,7 +152,6 @@
     press("explorer-copy", copy);
     press("explorer-reset", () => move(explorer.START));
     press("explorer-undo", () => history.back());
-    fields.field("value_steps").addEventListener("input", () => { fields.showSteps(); update(); });
     explorer.listenToCurve(state);
     addEventListener("hashchange", () => {
       if (location.hash.includes("=")) move(fields.fromAddress()); // else a heading of the page

@@ -159,7 +159,7 @@
       listen(known, state);
       if (held) known.dot.focus();
       document.getElementById("explorer-map-words").textContent = words(known);
-      document.getElementById("explorer-map-key").textContent = setting.width === null && setting.learner !== "trained" && setting.value_steps === 1
+      document.getElementById("explorer-map-key").textContent = setting.width === null && setting.learner !== "trained"
         ? "the noise that costs most accuracy there" : "what most lost facts are there";
       legend(known);
     }

@@ -59,15 +59,6 @@
 
   const unlog = explorer.unlog = (y) => -Math.expm1(-Math.exp(y)); // inverse of log(-log(1 - p))
 
-  // After more value steps, at the best rate: what these add to the recall of one where attention has located the token.
-  function later({ accuracy, lock_on, recall }, { vocab, dim, samples, value_steps }) {
-    const sizes = { vocab, load: dim ** 2 / (vocab * Math.log(vocab)), share: samples * lock_on / vocab };
-    const gain = explorer.interpolate(explorer.steps, sizes)[`after ${value_steps}`];
-    const more = (share) => unlog(Math.log(-Math.log1p(-Math.min(share, 1 - 1e-9))) + gain);
-    const reached = lock_on * more(accuracy / lock_on);
-    return { accuracy: reached, lock_on, recall: Math.max(reached, more(recall)), phase: null, without: null };
-  }
-
   // With an MLP lock-on has a table of its own, and so has the recall of one token alone. Of recall in longer sequences the
   // middle is taken: as if all facts were located equally often, and as if some were never.
   function withNeurons(tables, { width, activation, ...setting }, share) {
@@ -89,7 +80,6 @@
     const lockOn = unlog(main.lock_on);
     const recall = unlog(main.recalled + Math.log(lockOn)); // in no prediction below accuracy
     const found = { accuracy: Math.min(lockOn * unlog(main.answered), recall), lock_on: lockOn, recall };
-    if (setting.value_steps > 1) return later(found, setting);
     const gains = Object.entries(explorer.interpolate(tables.without, { ...setting, share }));
     const [phase, gain] = gains.reduce((best, next) => (next[1] > best[1] ? next : best));
     return { ...found, phase, without: unlog(Math.log(-Math.log1p(-found.accuracy)) + gain) };

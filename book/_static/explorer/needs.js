@@ -58,9 +58,6 @@
   // In words, where the predictor itself is in doubt.
   explorer.doubts = function (setting, outcomes) {
     if (setting.learner === "trained") return explorer.trainedDoubts(setting);
-    if (setting.value_steps > 1) {
-      return outcomes.lock_on < 0.9 ? "The prediction is in doubt: attention misses some tokens, and what is stored there instead is not in it; off by up to 0.2." : "";
-    }
     const large = Object.entries(explorer.expectedErrors(setting, outcomes)).filter(([, size]) => size > explorer.data.expected.large);
     const said = large.map(([name, size]) => `${name.replace("_", "-")} is typically off by ${size.toFixed(2)}`);
     if (2 * setting.samples < setting.vocab) said.push(`N = ${setting.samples} is below half of V, beyond the settings where predictions were checked`);

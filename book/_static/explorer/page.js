@@ -3,7 +3,7 @@
   "use strict";
 
   const LARGEST = 2 ** 31 - 1;  // as rb.Setting
-  const START = { vocab: 256, seq_len: 128, dim: 96, samples: 2048, trigger_in_values: false, width: null, activation: "", learner: "three steps", value_steps: 1 };
+  const START = { vocab: 256, seq_len: 128, dim: 96, samples: 2048, trigger_in_values: false, width: null, activation: "", learner: "three steps" };
   const STEPS = 1000; // of a slider, in the logarithm
   const NEAR = 4; // steps of a slider, about a pixel
   const SMALL = 20; // where a step of 5 % is about one
@@ -43,7 +43,6 @@
   function read() {
     const setting = { trigger_in_values: field("trigger_in_values").checked };
     for (const name of CHOICES) setting[name] = field(name).value;
-    setting.value_steps = 2 ** field("value_steps").value;
     let complete = true;
     for (const name of NUMBERS) {
       const { value, problem } = readField(name);
@@ -61,14 +60,6 @@
     }
     field("trigger_in_values").checked = setting.trigger_in_values;
     for (const name of CHOICES) field(name).value = setting[name];
-    field("value_steps").value = Math.log2(setting.value_steps);
-    showSteps();
-  }
-
-  function showSteps() {
-    const bar = field("value_steps"), steps = String(2 ** bar.value);
-    root.querySelector("output[name=steps]").textContent = steps;
-    bar.setAttribute("aria-valuetext", steps);
   }
 
   // Whoever chooses an activation gets a usual width, and whoever leaves the width empty no MLP.
@@ -84,13 +75,11 @@
 
   // What makes no difference cannot be chosen.
   function enable() {
-    const trained = field("learner").value === "trained", mlp = field("activation").value !== "", more = field("value_steps").value > 0;
-    const marked = field("trigger_in_values").checked;
-    field("value_steps").disabled = !more && (trained || mlp || marked);
+    const trained = field("learner").value === "trained", mlp = field("activation").value !== "";
     field("width").disabled = !mlp;
-    field("activation").disabled = (trained || more) && !mlp;
-    field("trigger_in_values").disabled = trained || (more && !marked);
-    field("learner").querySelector("[value=trained]").disabled = mlp || more;
+    field("activation").disabled = trained && !mlp;
+    field("trigger_in_values").disabled = trained;
+    field("learner").querySelector("[value=trained]").disabled = mlp;
   }
 
   // -- Sliders ---------------------------------------------------------------------------------------
@@ -146,7 +135,7 @@
   // -- Address ---------------------------------------------------------------------------------------
 
   function address(setting) {
-    const names = [...SIZES, "trigger_in_values", "width", "value_steps", ...CHOICES].filter((name) => name === "trigger_in_values" ||
+    const names = [...SIZES, "trigger_in_values", "width", ...CHOICES].filter((name) => name === "trigger_in_values" ||
       SIZES.includes(name) || (setting[name] && setting[name] !== START[name]));
     return "#" + new URLSearchParams(names.map((name) => [name, setting[name]])).toString();
   }
@@ -157,7 +146,6 @@
     const setting = { ...START };
     for (const name of NUMBERS) if (said.has(name)) setting[name] = said.get(name);
     if (said.has("trigger_in_values")) setting.trigger_in_values = /^(true|1)$/i.test(said.get("trigger_in_values"));
-    if (said.has("value_steps")) setting.value_steps = 2 ** Math.round(Math.log2(Math.min(32, Math.max(1, Number(said.get("value_steps")) || 1))));
     for (const name of CHOICES) {
       if ([...field(name).options].some(({ value }) => value === said.get(name))) setting[name] = said.get(name);
     }
@@ -166,5 +154,5 @@
     return setting;
   }
 
-  explorer.fields = { enable, showSteps, root, field, slider, read, write, completeMlp, moveSliders, slide, address, fromAddress, NUMBERS, CHOICES };
+  explorer.fields = { enable, root, field, slider, read, write, completeMlp, moveSliders, slide, address, fromAddress, NUMBERS, CHOICES };
 })((window.explorer = window.explorer || {}));

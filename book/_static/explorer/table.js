@@ -40,7 +40,6 @@
       const loaded = await Promise.all(Object.values(tables).map(load));
       return Object.fromEntries(Object.keys(tables).map((name, i) => [name, loaded[i]]));
     }));
-    explorer.steps = await load(explorer.data.steps);
   }
 
   explorer.ready = loadAll();

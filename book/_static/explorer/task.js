@@ -2,11 +2,10 @@
 (function (explorer) {
   "use strict";
 
-  const LETTERS = { ...explorer.LETTERS, value_steps: "value steps" };
-  const letters = (names) => names.map((name) => LETTERS[name]).join(" and ");
+  const letters = (names) => names.map((name) => explorer.LETTERS[name]).join(" and ");
 
   explorer.taskOf = function (setting, { accuracy }) {
-    const goal = explorer.data.accuracy, changed = Object.keys(LETTERS).filter((name) => setting[name] !== explorer.START[name]);
+    const goal = explorer.data.accuracy, changed = explorer.SIZES.filter((name) => setting[name] !== explorer.START[name]);
     if (["width", "trigger_in_values", "learner"].some((name) => setting[name] !== explorer.START[name])) return { words: "The model has changed: Undo or Reset." };
     if (changed.length > 1) return { words: `${letters(changed)} have changed, and the task allows one: Undo or Reset.` };
     if (accuracy >= goal) return { done: true, words: `Done, with ${letters(changed)}. Two other sizes can do it alone, and two never do.` };
