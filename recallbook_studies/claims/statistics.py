@@ -19,17 +19,9 @@ from recallbook_studies.ch02 import associative, retrieval
 from recallbook_studies.ch02.retrieval import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch09 import capacities
-<<<<<<< HEAD
-from recallbook_studies.ch12 import between, ladder
-from recallbook_studies.intervals import Interval, over_seeds, seed_interval
-from recallbook_theory.prediction import theory_of
-from recallbook_theory.symbolic.expressions import Array, d
-from recallbook_theory.theories import Asked
-=======
 from recallbook_studies.ch12 import ladder
 from recallbook_studies.intervals import Interval, seed_interval
 from recallbook_theory.symbolic.expressions import d
->>>>>>> shows
 
 __all__ = ["bag_of_words_accuracy"]  # used as it is
 
@@ -209,39 +201,6 @@ def attention_at_second_rate(saturation: float) -> Interval:
     return seed_interval(grids.at(frame, saturation=saturation)["attention"])
 
 
-<<<<<<< HEAD
-def lock_on_at_largest_samples(rows: DataFrame) -> Numbers:
-    """In how many settings lock-on at the largest N is above one half, by the whole interval, ``of``
-    how many; and the range of sizes where it is not."""
-    fields = ["vocab", "seq_len", "dim", "embeddings", "trigger_in_values"]
-    runs = rows.drop_duplicates([*fields, "samples", "seed"])
-    means = over_seeds(runs, [*fields, "samples"], "lock_on").sort_values("samples")
-    last = means.groupby(fields).tail(1)
-    short = last[last["low"] <= 0.5].agg({"seq_len": ["min", "max"], "dim": ["min", "max"]})
-    return {**count(last, "low > 0.5"), **short.to_dict()}
-
-
-def excess_of_prediction(rows: DataFrame, terms: list[str]) -> Numbers:
-    """Predicted less simulated lock-on, a mean over every third setting where it is near one half:
-    of the ``whole`` prediction, and without each term; and how many ``settings``."""
-    by = ["vocab", "seq_len", "dim", "samples"]
-    means = rows.groupby(by)["lock_on"].mean()
-    chosen = means[means.between(0.25, 0.75)].index[::3]
-    settings = [Setting(**sizes) for sizes in chosen.to_frame().to_dict("records")]
-    # draws of one seed are alike
-    simulated = rows.set_index(by).loc[chosen].groupby("seed")["lock_on"].mean()
-
-    def excess(*without: str) -> Interval:
-        predicted = [
-            theory_of(s).averages(s, Asked(without, recall=False)).lock_on for s in settings
-        ]
-        return seed_interval(np.mean(predicted) - simulated)
-
-    return {"settings": len(settings), "whole": excess(), **{term: excess(term) for term in terms}}
-
-
-=======
->>>>>>> shows
 # After three steps
 
 
