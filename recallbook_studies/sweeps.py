@@ -168,6 +168,14 @@ _TABLES = (
         near=TRAINED,
     ),
     RowTable(
+        "survives_long",
+        "the two matrices at lengths for which three steps need many sequences",
+        partial(ladder.run, columns=("accuracy", "recall", "lock_on")),
+        f"{RUN} centred",
+        together="seed",
+        near=TRAINED,
+    ),
+    RowTable(
         "survives_capacity",
         "how many facts a rung can hold",
         capacity.row,

@@ -4,7 +4,7 @@ accuracy."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from scipy.special import lambertw
@@ -27,7 +27,7 @@ def critical_samples(
     accuracy: float = 0.9,
     *,
     value_steps: int = 1,
-    rate: float | None = None,
+    rate: float | Sequence[float] | None = None,
     without: Iterable[str] = (),
     warn: bool = True,
     **setting: Any,
@@ -92,7 +92,7 @@ def capacity(
     *,
     vocab: int | None = None,
     value_steps: int = 1,
-    rate: float | None = None,
+    rate: float | Sequence[float] | None = None,
     without: Iterable[str] = (),
     warn: bool = True,
     **setting: Any,
@@ -120,7 +120,7 @@ def capacity(
         Between 0 and 1; 0.9 if left out.
     vocab : int
         In place of ``accuracy``.
-    value_steps, rate : int, float or None
+    value_steps, rate
         As :func:`predict` takes both.
     without : iterable of str
         Names of ledger terms to leave out, as in :func:`predict`.

@@ -42,16 +42,18 @@ class EqualFacts(Theory):
 
     @np.errstate(**NUMPY)
     def averages(self, setting: Setting, asked: Asked = OUTCOMES) -> Averages:
-        """Means over the points, without an error of their own."""
+        """Means over the points, without an error of their own.
+
+        Where attention fails one answer in V is right by luck."""
         require_memory(self.needs(setting), "a prediction")
         locks = lock(setting, asked.without, NODES if asked.recall else NODES[:0])
         lock_on = float(np.mean(locks.token))
         if not asked.recall:
             return Averages(0.0, lock_on, 0.0)
         chance = chance_of_recall(setting, locks, asked.without)
-        accuracy, recalled = float(np.mean(locks.token * chance)), float(np.mean(chance))
+        answered = locks.token * chance + (1 - locks.token) / setting.vocab
         terms = typical(setting) if asked.ledger else {}
-        return Averages(accuracy, lock_on, recalled, ledger=terms)
+        return Averages(float(np.mean(answered)), lock_on, float(np.mean(chance)), ledger=terms)
 
     def draws(self, setting: Setting, without: tuple[str, ...]) -> None:
         """None: draws are integrated out. Terms of single draws have other names."""

@@ -37,11 +37,12 @@ class Lock(NamedTuple):
     ``(points, nodes)``.
 
     ``decoys`` is the share of all sequences in which the point's own token is located, and is not
-    the informative one."""
+    the informative one; ``draw_decoys`` the same of the tokens at the nodes."""
 
     token: Array
     draw: Array
     decoys: Array
+    draw_decoys: Array
 
     @property
     def mean(self) -> Array:
@@ -163,7 +164,8 @@ def lock(setting: Setting, without: tuple[str, ...] = (), nodes: Array = NODES) 
     $\Phi(\xi+r)^{L-1}$ with the law of scores for $\Phi$ (eq-lock-on, chapter 5)."""
     shape = 2**POINTS
     if setting.seq_len == 1:
-        return Lock(np.ones(shape), np.ones((shape, nodes.size)), np.zeros(shape))
+        certain = np.ones((shape, nodes.size))
+        return Lock(np.ones(shape), certain, np.zeros(shape), 0 * certain)
     scores = score_laws(setting, without)
     r = scores.trigger / np.sqrt(scores.variance)
     # for L - 1: only distinct tokens compete, and a sequence repeats some
@@ -171,10 +173,17 @@ def lock(setting: Setting, without: tuple[str, ...] = (), nodes: Array = NODES) 
     law = StandardLaw(scores.skew, setting.dim if setting.law.geometry == "spherical" else None)
     at_nodes = law._replace(skew=scores.skew[:, None])
     own = law.quantile(normal("own"))
-    decoys = others / setting.vocab * np.exp((others - 1) * law.log_below(own)) * ndtr(own - r)
+    drawn, shift = at_nodes.quantile(nodes), r[:, None]
+
+    def located(
+        law: StandardLaw, score: Array, shift: Array
+    ) -> Array:  # in an informative one's place
+        rivals = np.exp((others - 1) * law.log_below(score))
+        return np.asarray(others / setting.vocab * rivals * ndtr(score - shift))
+
     token = np.exp(others * law.log_below(own + r))
-    draw = np.exp(others * at_nodes.log_below(at_nodes.quantile(nodes) + r[:, None]))
-    return Lock(token, draw, decoys)
+    draw = np.exp(others * at_nodes.log_below(drawn + shift))
+    return Lock(token, draw, located(law, own, r), located(at_nodes, drawn, shift))
 
 
 class StandardLaw(NamedTuple):

@@ -12,21 +12,25 @@ $S=U^\top U$ is, K as $\alpha S+\beta S^2$."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
+from tqdm import tqdm
 
 from recallbook.arguments import not_allowed
 from recallbook.memory_needs import NUMBER, Need, require_memory
 from recallbook.setting import Setting
 from recallbook_theory.equal import EqualFacts
-from recallbook_theory.lock_on import NODES, Lock, lock
+from recallbook_theory.lock_on import NODE_WEIGHTS, Lock, lock
 from recallbook_theory.symbolic.recall_terms import mean_squares
 from recallbook_theory.theories import OUTCOMES, Asked, Averages, Theory
 
 LABELS, FEWEST_DRAWS = 1024, 2  # draws of output embeddings: so many labels in all, so many draws
 LOGITS, FEWEST, MOST = 2**21, 1024, 4096  # of the sample of facts under one draw; its size
+SPREAD, MANY_DRAWS, FEWEST_FACTS = 0.01, 16, 512  # where lock-on differs more from draw to draw
 PROBED = 0.125  # the share of a sample whose responses are followed
 LARGEST_VOCAB = 2**14
 NO_LABEL = 1e-10  # of the largest eigenvalue of labels: what no label has a part in
@@ -38,6 +42,8 @@ FAST, SOON, FEW, LOCKED = 0.6, 5, 0.02, 0.9
 # the committed map (`between_map`) that has either is off by more than 0.07
 FAST_MISS, STRAYS_MISS = 0.13, 0.2
 
+SILENT = 2  # seconds before a bar of progress
+
 Vectors = Float64[np.ndarray, "n d"]
 
 
@@ -46,7 +52,7 @@ class ManySteps(Theory):
     """Equal facts after more than one value step; means over samples of facts."""
 
     value_steps: int
-    rate: float | None = None
+    rates: tuple[float, ...] | None = None
     sampled = True
     doubts = ()
 
@@ -89,16 +95,20 @@ class ManySteps(Theory):
             noiseless = EqualFacts().averages(setting, Asked(without=NOISES))
             if noiseless.accuracy < asked.level:
                 return noiseless  # lock-on and coverage alone keep it there
-        at_rate = {}
-        for rate in [self.rate] if self.rate else [x * math.log(setting.vocab) for x in RATES]:
-            at_rate[rate] = outcomes(setting, rate, self.value_steps)[-1]
-            if asked.level is not None and at_rate[rate][0] >= asked.level:
-                break
-        best = max(at_rate, key=lambda rate: float(at_rate[rate][0]))
-        accuracy, lock_on, recall = map(float, at_rate[best])
+        units = [x * math.log(setting.vocab) for x in RATES]
+        tried = [self.rates] if self.rates else [(unit,) * self.value_steps for unit in units]
+        reached = {}
+        with tqdm(desc="value steps", leave=False, disable=None, delay=SILENT) as progress:
+            for rates in tried:
+                reached[rates] = outcomes(setting, rates, progress)[-1]
+                if asked.level is not None and reached[rates][0] >= asked.level:
+                    break
+        best = max(reached, key=lambda rates: float(reached[rates][0]))
+        accuracy, lock_on, recall = map(float, reached[best])
         error = math.sqrt(recall * (1 - recall) / math.prod(samples(setting.vocab)))
-        said = self._remarks(best, best / math.log(setting.vocab), lock_on, recall)
-        return Averages(accuracy, lock_on, recall, error, remarks=said, rate=best)
+        said = self._remarks(max(best), max(best) / math.log(setting.vocab), lock_on, recall)
+        rate = best[0] if len({*best}) == 1 else best
+        return Averages(accuracy, lock_on, recall, error, remarks=said, rate=rate)
 
     def _remarks(self, rate: float, unit: float, lock_on: float, recall: float) -> tuple[str, ...]:
         """Where the map of errors found it wrong: several large steps that leave facts to be
@@ -124,23 +134,36 @@ class ManySteps(Theory):
         raise not_allowed("value_steps", self.value_steps, "1: quantiles are of one value step")
 
 
-def samples(vocab: int) -> tuple[int, int]:
-    """Draws of output embeddings and facts under each: more where they cost less."""
+def samples(vocab: int, spread: float = 0.0) -> tuple[int, int]:
+    """Draws of embeddings and facts under each: more where they cost less, and more draws where
+    their lock-on has a ``spread``."""
     facts = min(max(LOGITS // vocab, FEWEST), MOST)
-    return max(LABELS // vocab, FEWEST_DRAWS), facts
+    draws = min(max(LABELS // vocab, FEWEST_DRAWS), MANY_DRAWS)
+    if spread <= SPREAD:
+        return draws, facts
+    return MANY_DRAWS, max(draws * facts // MANY_DRAWS, FEWEST_FACTS)
 
 
-def outcomes(setting: Setting, rate: float, value_steps: int) -> Float64[np.ndarray, "steps 3"]:
-    """Predict accuracy, lock-on and recall after each of the value steps at this rate."""
-    points, draws = lock(setting, nodes=NODES[:0]), samples(setting.vocab)[0]
-    by_draw = np.zeros((draws, value_steps, 3))
-    for seed in range(draws):
-        facts = FactSample(setting, rate, points, seed)
-        for step in range(value_steps):
-            facts.step()
+def outcomes(
+    setting: Setting, rates: Sequence[float], progress: tqdm[Any] | None = None
+) -> Float64[np.ndarray, "steps 3"]:
+    """Predict accuracy, lock-on and recall after a value step at each of these rates.
+
+    Each draw has a lock-on of its own, one of as many equal shares of all from the least to the
+    largest; where attention fails one answer in V is right by luck."""
+    points = lock(setting)
+    draws, count = samples(setting.vocab, float(points.mean.std()))
+    shares = (np.arange(draws) + 0.5) / draws * len(points.mean)
+    by_draw = np.zeros((draws, len(rates), 3))
+    for seed, point in enumerate(np.argsort(points.mean, kind="stable")[shares.astype(int)]):
+        facts = FactSample(setting, points, point, count, seed)
+        for step, rate in enumerate(rates):
+            facts.step(rate)
             right = facts.right()
-            means = np.mean(facts.locked * right), np.mean(points.token), np.mean(right)
-            by_draw[seed, step] = means
+            answered = facts.locked * right + (1 - facts.locked) / setting.vocab
+            by_draw[seed, step] = np.mean(answered), np.mean(points.token), np.mean(right)
+            if progress is not None:
+                progress.update()
     return np.asarray(by_draw.mean(axis=0))
 
 
@@ -150,21 +173,23 @@ class FactSample:
     The tables are turned to where the labels' Gram matrix is diagonal; the sample's labels repeat
     where V is below their number."""
 
-    def __init__(self, setting: Setting, rate: float, points: Lock, seed: int) -> None:
+    def __init__(self, setting: Setting, points: Lock, point: int, count: int, seed: int) -> None:
         vocab, dim, law = setting.vocab, setting.dim, setting.law
-        count = samples(vocab)[1]
-        self.rng, self.rate = np.random.default_rng([12, seed]), rate
+        self.rng = np.random.default_rng([12, seed])
         table = law.rows(self.rng.standard_normal((vocab, dim)))
-        spectrum, turn = np.linalg.eigh(table.T @ table)
-        seen = spectrum > NO_LABEL * spectrum[-1]  # min(d, V) directions
+        wide = dim > vocab  # the smaller of both Gram matrices has the spectrum
+        spectrum, turn = np.linalg.eigh(table @ table.T if wide else table.T @ table)
+        seen = spectrum > NO_LABEL * spectrum[-1]
         self.spectrum = spectrum[seen]
-        self.labels = table @ (turn * np.sign(turn[0]))[:, seen]  # whatever signs the routine gives
+        turn = (turn * np.sign(turn[0]))[:, seen]  # whatever signs the routine gives
+        self.labels = turn * np.sqrt(self.spectrum) if wide else table @ turn
         self.own = np.arange(count) % vocab
         lengths = (law.rows(self.rng.standard_normal((count, dim))) ** 2).sum(axis=1)
         self.lengths, self.others = lengths[:, None], vocab / dim
-        drawn = self.rng.integers(len(points.token), size=count)
-        self.locked = points.token[drawn]
-        self.shown, self.targets = self._targets(setting, points.decoys[drawn])
+        levels = (self.rng.integers(len(points.token), size=count) + 0.5) / len(points.token)
+        node = np.searchsorted(np.cumsum(NODE_WEIGHTS)[:-1], levels)  # scores of the facts' tokens
+        self.locked = points.draw[point, node]
+        self.shown, self.targets = self._targets(setting, points.draw_decoys[point, node])
         self.state = np.zeros((count, len(self.spectrum)))
         self.states: list[Vectors] = []
         self.pulls: list[Vectors] = []
@@ -189,8 +214,8 @@ class FactSample:
         """Whether a fact's own label has the largest logit."""
         return np.asarray((self.state @ self.labels.T).argmax(axis=1) == self.own)
 
-    def step(self) -> None:
-        """Move every fact by one value step (eq-between-process)."""
+    def step(self, rate: float) -> None:
+        """Move every fact by one value step at this rate (eq-between-process)."""
         chances = self.state @ self.labels.T
         chances -= chances.max(axis=1, keepdims=True)
         np.exp(chances, out=chances)
@@ -202,10 +227,10 @@ class FactSample:
         noise = self._without_own(self._noise(), doubt)
         move = self.lengths * pull + np.sqrt(self.lengths) * noise
         for kernel, state in zip(
-            self._memory(chances[: round(PROBED * len(chances))]), self.states, strict=True
+            self._memory(chances[: round(PROBED * len(chances))], rate), self.states, strict=True
         ):
             move += state * kernel
-        self.state = self.state + self.rate * move
+        self.state = self.state + rate * move
 
     def _noise(self) -> Vectors:
         """Noise of this step given that of earlier ones (eq-between-noise): one more row of Cholesky's factor, for
@@ -231,7 +256,7 @@ class FactSample:
         lost = 1 - np.sqrt(np.maximum(1 - asked / variance, 0))
         return np.asarray(noise - (lost * (own * noise).sum(axis=1) / square)[:, None] * own)
 
-    def _memory(self, chances: Vectors) -> list[Float64[np.ndarray, " d"]]:
+    def _memory(self, chances: Vectors, rate: float) -> list[Float64[np.ndarray, " d"]]:
         r"""$K_{ss'}$ of (eq-between-memory) for each step up to now, and the reactions to all probes one step on.
 
         A probe is a random field on each of some facts; its mean product with what it does to the
@@ -254,5 +279,5 @@ class FactSample:
             move = lengths * change
             for later, kernel in zip(reaction, kernels[s:], strict=True):
                 move += later * kernel
-            reaction.append(reaction[-1] + self.rate * move)
+            reaction.append(reaction[-1] + rate * move)
         return kernels

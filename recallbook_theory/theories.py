@@ -31,7 +31,7 @@ class Averages(NamedTuple):
     """Means over embeddings, data and test sequences, and the ledger if it was asked for.
 
     ``error`` is the largest of their standard errors where they are means over draws; ``remarks``
-    say what these draws leave in doubt. ``rate`` is that of several value steps."""
+    say what these draws leave in doubt. ``rate`` is that of several value steps, or each of theirs."""
 
     accuracy: float
     lock_on: float
@@ -39,7 +39,7 @@ class Averages(NamedTuple):
     error: float = 0.0
     ledger: Mapping[str, Term] = {}
     remarks: tuple[str, ...] = ()
-    rate: float | None = None
+    rate: float | tuple[float, ...] | None = None
 
 
 class DrawLaw(NamedTuple):

@@ -91,7 +91,7 @@ def simulated(setting, rate, step):
 def missed(setting, rate, steps):
     """How far predicted recall is from what is simulated, step by step."""
     found = [simulated(setting, rate, step) for step in steps]
-    return outcomes(setting, rate, max(steps))[np.array(steps) - 1, 2] - found
+    return outcomes(setting, [rate] * max(steps))[np.array(steps) - 1, 2] - found
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_more_dimensions_than_labels(dim):
 @pytest.mark.parametrize(
     ("term", "without"),
     [
-        ("_memory", lambda self, chances: [np.zeros(34) for _ in self.states]),
+        ("_memory", lambda self, chances, rate: [np.zeros(34) for _ in self.states]),
         ("_noise", lambda self: np.zeros_like(self.state)),
     ],
 )

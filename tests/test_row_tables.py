@@ -33,7 +33,7 @@ class Again(NamedTuple):
 
 # training amplifies rounding: rows of the ladder are made again as means over seeds, in
 # test_survives.py
-LADDER = ["", "_map", "_tuning"]
+LADDER = ["", "_long", "_map", "_tuning"]
 TABLES = {
     "error_map": Again(["index in (19, 78)"]),
     "unequal_error_map": Again(["index == 5"]),

@@ -115,6 +115,15 @@ def test_committed_runs_made_again(rung, seq_len, dim, samples):
 
 
 @pytest.mark.nightly
+def test_long_sequences_made_again():
+    frame = rb.load_results("survives_long").query("seq_len == 64 and samples == 512")
+    table = ROW_TABLES["survives_long"]
+    kept, made = again(table, [table.key_of(row) for row in frame.to_dict("records")])
+    for column in ("accuracy", "lock_on"):
+        assert len(made) == 10 and made[column].mean() == pytest.approx(kept[column].mean(), abs=0.03)
+
+
+@pytest.mark.nightly
 def test_a_search_made_again():
     """Seeds side by side at pairs of their own, on another machine."""
     pairs, table = ((0.03, 1), (0.001, 0)), ROW_TABLES["survives_tuning"]

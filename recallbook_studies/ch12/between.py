@@ -55,7 +55,7 @@ def sizes_row(vocab: int, dim: int, unit: float, device: Device = "cpu") -> dict
     seeds = range(SIZES_SEED, SIZES_SEED + max(FACTS // vocab, 1))
     recalls = {
         "recall": np.mean([simulated(alone, rate, seed, device) for seed in seeds], axis=0),
-        "predicted": outcomes(shown, rate, max(STEPS))[:, 2],
+        "predicted": outcomes(shown, [rate] * max(STEPS))[:, 2],
     }
     return {f"{name}_{k}": float(each[k - 1]) for name, each in recalls.items() for k in STEPS}
 
