@@ -3,10 +3,7 @@ map: ``python book/error_model.py`` writes its weights into the package.
 
 The chance of the misses of the map is made largest: normal, with the variance of the
 model and that of the simulation added, and weights held small. Ten folds say by how much errors
-outside of those fitted are larger; by this the model is widened.
-
-The search stops where the chance hardly rises: what it gives today differs from the committed weights by up
-to 0.011, and by up to 1.3 % in errors; a search to the end by 0.02, and 4.4 %."""
+outside of those fitted are larger; by this the model is widened."""
 
 from __future__ import annotations
 

@@ -148,7 +148,10 @@ def check_value_steps(
     if eta is not None and (steps > 1 or rate is not None):
         field, value = ("value_steps", steps) if steps > 1 else ("rate", rate)
         raise not_allowed(field, value, "left out beside finite eta and gamma")
-    return steps, None if rate is None and steps == 1 else check_schedule("rate", rate, steps)
+    if rate is None and steps > 1:
+        allowed = "the logit that one of several steps writes, such as rb.predict(setting, value_steps=...).rate"
+        raise not_allowed("rate", rate, allowed)
+    return steps, None if rate is None else check_schedule("rate", rate, steps)
 
 
 def check_dtype(field: str, value: object) -> torch.dtype:

@@ -12,7 +12,7 @@ $S=U^\top U$ is, K as $\alpha S+\beta S^2$."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,12 +36,10 @@ LARGEST_VOCAB = 2**14
 NO_LABEL = 1e-10  # of the largest eigenvalue of labels: what no label has a part in
 NOISES = tuple(mean_squares())  # of step 3
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
-# where it is in doubt (chapter 12): rates in units of ln V, steps, shares that are recalled, lock-on
-FAST, SOON, FEW, LOCKED = 0.6, 5, 0.02, 0.9
-# how far off it was found there, with large steps and with strays, when these limits were set; no row of
-# the committed map (`between_map`) that has either is off by more than 0.07
-FAST_MISS, STRAYS_MISS = 0.13, 0.2
-
+# how far accuracy and recall are typically off, a root mean square over the map (`between_map`): after
+# more than so many steps at a rate above so many ln V if some facts are left, and else
+FAST, TYPICAL = 0.035, 0.01
+SOON, SLOW, FEW = 5, 0.4, 0.02
 SILENT = 2  # seconds before a bar of progress
 
 Vectors = Float64[np.ndarray, "n d"]
@@ -106,22 +104,18 @@ class ManySteps(Theory):
         best = max(reached, key=lambda rates: float(reached[rates][0]))
         accuracy, lock_on, recall = map(float, reached[best])
         error = math.sqrt(recall * (1 - recall) / math.prod(samples(setting.vocab)))
-        said = self._remarks(max(best), max(best) / math.log(setting.vocab), lock_on, recall)
+        said = f"rate={max(best):.3g} above {RATES[-1]} ln V was not compared with simulation"
+        remarks = (said,) if max(best) > units[-1] else ()
         rate = best[0] if len({*best}) == 1 else best
-        return Averages(accuracy, lock_on, recall, error, remarks=said, rate=rate)
+        return Averages(accuracy, lock_on, recall, error, remarks=remarks, rate=rate)
 
-    def _remarks(self, rate: float, unit: float, lock_on: float, recall: float) -> tuple[str, ...]:
-        """Where the map of errors found it wrong: several large steps that leave facts to be
-        learnt, and strays. ``unit`` is the rate in units of ln V."""
-        said = []
-        if unit > FAST and self.value_steps > SOON and FEW < recall < 1 - FEW:
-            steps = f"{self.value_steps} steps at {unit:.2g} ln V leave some facts"
-            said.append(f"{steps}: off by up to {FAST_MISS}")
-        if unit > RATES[-1]:
-            said.append(f"rate={rate:.3g} above {RATES[-1]} ln V was not compared with simulation")
-        if lock_on < LOCKED:
-            said.append(f"lock-on {lock_on:.2f} leaves strays: off by up to {STRAYS_MISS}")
-        return tuple(said)
+    def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
+        """That of lock-on after one step; those of the others from the map."""
+        fastest = max(self.rates or [math.inf])
+        left = FEW < outcomes.get("recall", 0.0) < 1 - FEW
+        fast = self.value_steps > SOON and fastest > SLOW * math.log(setting.vocab) and left
+        known = EqualFacts().expected_errors(setting, {"lock_on": outcomes["lock_on"]})
+        return {name: known.get(name, FAST if fast else TYPICAL) for name in outcomes}
 
     def draws(self, setting: Setting, without: tuple[str, ...]) -> None:
         """Refuse: quantiles are of one value step.

@@ -139,3 +139,52 @@ def test_few_sequences_and_strays_enter():
     for name in ("accuracy", "recall"):
         wanted = np.mean([getattr(one, name) for one in found])
         assert getattr(guess, name) == pytest.approx(wanted, abs=0.06)
+
+
+@pytest.mark.slow
+def test_draws_keep_their_own_lock_state():
+    """Partial lock-on: facts of one draw are read together, which the mean of lock-on would lose."""
+    setting = rb.Setting(vocab=97, seq_len=78, dim=29, samples=2224)
+    seeds = range(52000, 52040)
+    runs = [rb.simulate(setting, s, value_steps=4, rate=2.0, test_samples=1000) for s in seeds]
+    accuracy = np.array([run.accuracy for run in runs])
+    guess = rb.predict(setting, value_steps=4, rate=2.0, warn=False)
+    error = accuracy.std(ddof=1) / len(accuracy) ** 0.5
+    assert abs(guess.accuracy - accuracy.mean()) < guess.expected_error.accuracy + 2 * error
+    assert guess.accuracy > 1 / 97
+
+
+def test_a_schedule_is_predicted():
+    """A rate for each step; one rate is that of every step; wide tables have the smaller spectrum."""
+    falling = tuple(4.0 * (1 - step / 4) for step in range(4))
+    constant, fall = (
+        rb.predict(WALL, value_steps=4, rate=rate, warn=False) for rate in (4.0, falling)
+    )
+    assert constant.rate == 4.0 and fall.rate == falling
+    assert rb.predict(WALL, value_steps=4, rate=[4.0] * 4, warn=False).recall == constant.recall
+    seeds = range(53000, 53008)
+    runs = [rb.simulate(WALL, s, value_steps=4, rate=falling).recall for s in seeds]
+    assert fall.recall == pytest.approx(np.mean(runs), abs=0.04)
+    assert abs(fall.recall - constant.recall) > 0.05
+
+
+def reason(row):
+    """Which of the two typical errors of several steps a row of the map has."""
+    left = 0.02 < row["predicted_recall"] < 0.98
+    return row["value_steps"] > 5 and row["rate"] > 0.4 * np.log(row["vocab"]) and left
+
+
+def test_typical_errors_are_those_of_the_map():
+    """Beyond sampling; rows of V below 64 and of partial lock-on among them."""
+    frame = rb.load_results("between_map").query("value_steps > 1")
+    assert (frame["vocab"] < 64).sum() >= 30 and (frame["predicted_lock_on"] < 0.9).sum() >= 30
+    fast = frame.apply(reason, axis=1)
+    for rows, told in ((frame[fast], 0.035), (frame[~fast], 0.01)):
+        for name in ("accuracy", "recall"):
+            miss = rows[f"predicted_{name}"] - rows[name]
+            square = (miss**2 - rows[f"{name}_error"] ** 2).mean()
+            assert 0.6 * told < max(square, 0) ** 0.5 < 1.1 * told, (told, name)
+    setting = rb.Setting(vocab=40, seq_len=1, dim=12, samples=300)
+    for rate, told in ((0.5, 0.01), (3.0, 0.035)):
+        guess = rb.predict(setting, value_steps=6, rate=rate, warn=False)
+        assert guess.expected_error.accuracy == told and 0.02 < guess.recall < 0.98

@@ -120,7 +120,9 @@ def test_long_sequences_made_again():
     table = ROW_TABLES["survives_long"]
     kept, made = again(table, [table.key_of(row) for row in frame.to_dict("records")])
     for column in ("accuracy", "lock_on"):
-        assert len(made) == 10 and made[column].mean() == pytest.approx(kept[column].mean(), abs=0.03)
+        assert len(made) == 10 and made[column].mean() == pytest.approx(
+            kept[column].mean(), abs=0.03
+        )
 
 
 @pytest.mark.nightly

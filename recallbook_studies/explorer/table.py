@@ -60,13 +60,18 @@ def bent(chance: Any, ends: tuple[float, float] = ENDS) -> Array:
     return np.asarray(np.log(-np.log1p(-np.clip(chance, *ends))))
 
 
+def without_luck(rows: pd.DataFrame) -> pd.Series:
+    """Accuracy less one answer in V where attention fails, which the page adds again."""
+    return rows["accuracy"] - (1 - rows["lock_on"]) / rows["vocab"]
+
+
 def smooth(rows: pd.DataFrame) -> dict[str, Array]:
     """What is interpolated: lock-on; answers where attention is on the token; recall less what
     lock-on gives."""
     attended = np.clip(rows["lock_on"].to_numpy(float), ENDS[0], 1)
     return {
         "lock_on": bent(rows["lock_on"]),
-        "answered": bent(rows["accuracy"] / attended),
+        "answered": bent(without_luck(rows) / attended),
         "recalled": bent(rows["recall"]) - np.log(attended),
     }
 
@@ -104,8 +109,8 @@ def gains(rows: pd.DataFrame, grid: pd.DataFrame) -> dict[str, Any]:
     """What is added to the bent accuracy where a term is removed, by term, at nodes of the main
     grid."""
     sizes = ["vocab", "seq_len", "dim", "samples"]
-    plain = grid.drop_duplicates(sizes).set_index(sizes)["accuracy"]
-    gain = bent(rows["accuracy"]) - bent(plain.loc[pd.MultiIndex.from_frame(rows[sizes])])
+    plain = without_luck(grid.drop_duplicates(sizes).set_index(sizes, drop=False))
+    gain = bent(without_luck(rows)) - bent(plain.loc[pd.MultiIndex.from_frame(rows[sizes])])
     return {
         str(name): part.to_numpy()
         for name, part in pd.Series(gain).groupby(rows["without"].to_numpy())
