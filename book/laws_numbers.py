@@ -237,6 +237,11 @@ def fresh_map() -> pd.DataFrame:
     return error_map.judged(rb.load_results("fresh_map"))
 
 
+def accuracy_off() -> pd.Series:
+    """Errors of accuracy in the fresh map."""
+    return (fresh_map()["predicted_accuracy"] - fresh_map()["accuracy"]).abs()
+
+
 @cache
 def steps_off() -> pd.Series:
     """Errors of accuracy after several value steps, where attention has locked."""
@@ -283,12 +288,10 @@ def real_centre() -> pd.DataFrame:
 
 @cache
 def broken() -> pd.DataFrame:
-    """Exponents at which lock-on breaks, simulated and predicted; ``held``: inside the
-    interval."""
+    """Exponents at which lock-on breaks, simulated and predicted."""
     rows = critical_exponents("zipf_threshold", "zipf_larger")
     rows = rows[2 * rows["seq_len"] <= rows["dim"]]
-    off = (rows["simulated"] - rows["predicted"]).abs()
-    return rows.assign(off=off, held=rows["predicted"].between(rows["low"], rows["high"]))
+    return rows.assign(off=(rows["simulated"] - rows["predicted"]).abs())
 
 
 @cache
