@@ -36,10 +36,11 @@ LARGEST_VOCAB = 2**14
 NO_LABEL = 1e-10  # of the largest eigenvalue of labels: what no label has a part in
 NOISES = tuple(mean_squares())  # of step 3
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
-# how far accuracy and recall are typically off, a root mean square over the map (`between_map`): after
-# more than so many steps at a rate above so many ln V if some facts are left, and else
-FAST, TYPICAL = 0.035, 0.01
-SOON, SLOW, FEW = 5, 0.4, 0.02
+# how far accuracy and recall are typically off, a root mean square over the map (`between_map`), by the
+# first that applies: after more than SOON steps at a rate above SLOW ln V some facts are left and attention
+# fails in some sequences, or in none; fewer than 32 tokens; else
+FAST_STRAYS, FAST, FEW_TOKENS, TYPICAL = 0.1, 0.035, 0.03, 0.01
+SOON, SLOW, LEFT, LOCKED, TOKENS = 5, 0.4, 0.02, 0.97, 32
 SILENT = 2  # seconds before a bar of progress
 
 Vectors = Float64[np.ndarray, "n d"]
@@ -111,11 +112,13 @@ class ManySteps(Theory):
 
     def expected_errors(self, setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
         """That of lock-on after one step; those of the others from the map."""
-        fastest = max(self.rates or [math.inf])
-        left = FEW < outcomes.get("recall", 0.0) < 1 - FEW
-        fast = self.value_steps > SOON and fastest > SLOW * math.log(setting.vocab) and left
+        fastest = max(self.rates or [math.inf]) / math.log(setting.vocab)
+        left = LEFT < outcomes.get("recall", 0.0) < 1 - LEFT
+        size = FEW_TOKENS if setting.vocab < TOKENS else TYPICAL
+        if self.value_steps > SOON and fastest > SLOW and left:
+            size = FAST if outcomes["lock_on"] > LOCKED else FAST_STRAYS
         known = EqualFacts().expected_errors(setting, {"lock_on": outcomes["lock_on"]})
-        return {name: known.get(name, FAST if fast else TYPICAL) for name in outcomes}
+        return {name: known.get(name, size) for name in outcomes}
 
     def draws(self, setting: Setting, without: tuple[str, ...]) -> None:
         """Refuse: quantiles are of one value step.
