@@ -35,20 +35,20 @@ def predicted_size(setting: Setting, outcome: str = "lock_on", level: float = 0.
     Warnings that a size is outside the range where predictions were checked are not shown: the
     search goes there."""
 
-    found: dict[float, float] = {}
+    outcomes: dict[float, float] = {}
 
     def reached(size: int) -> bool:
-        at = replace(setting, samples=size)
+        of_size = replace(setting, samples=size)
         if outcome == "lock_on":
-            found[size] = predicted_lock_on(at, warn=False)
+            outcomes[size] = predicted_lock_on(of_size, warn=False)
         else:
-            found[size] = float(getattr(predict(at, warn=False), outcome))
-        return found[size] >= level
+            outcomes[size] = float(getattr(predict(of_size, warn=False), outcome))
+        return outcomes[size] >= level
 
     low, high = bracket(reached, setting.samples, tolerance=0.01, largest=LARGEST, logarithmic=True)
     if low == 0 or high == math.inf:
         return float(high)
-    share = (level - found[low]) / (found[high] - found[low])
+    share = (level - outcomes[low]) / (outcomes[high] - outcomes[low])
     return float(low * (high / low) ** share)
 
 
@@ -127,5 +127,5 @@ def exponents(
 
     count = crossed[0].values.shape[1]
     low, high = _bootstrap(fitted, count)
-    found = {"size": sizes, "exponent": fitted(np.arange(count)), "low": low, "high": high}
-    return pd.DataFrame(found).assign(curves=len(crossed), outside=len(every) - len(crossed))
+    columns = {"size": sizes, "exponent": fitted(np.arange(count)), "low": low, "high": high}
+    return pd.DataFrame(columns).assign(curves=len(crossed), outside=len(every) - len(crossed))

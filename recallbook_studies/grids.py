@@ -26,8 +26,8 @@ def factors(
     interval; seeds are resampled together."""
     # the exponent of a size that is 1 and e is the logarithm of the ratio
     rows = frame.assign(**{name: np.where(rows, math.e, 1.0) for name, rows in chosen.items()})
-    found = exponents(rows, list(chosen), outcome=outcome).set_index("size")
-    ends = np.exp(found[["exponent", "low", "high"]].to_numpy(float))
+    ratios = exponents(rows, list(chosen), outcome=outcome).set_index("size")
+    ends = np.exp(ratios[["exponent", "low", "high"]].to_numpy(float))
     return {name: Interval(*line) for name, line in zip(chosen, ends.tolist(), strict=True)}
 
 

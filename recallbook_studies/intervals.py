@@ -87,9 +87,9 @@ def crossing(sizes: ArrayLike, means: ArrayLike, level: float = 0.5) -> float:
     first = int(np.argmax(rising >= level))
     if first == 0:
         return 0.0
-    before, at, after = logit(np.clip([rising[first - 1], level, rising[first]], FLAT, 1 - FLAT))
+    before, goal, after = logit(np.clip([rising[first - 1], level, rising[first]], FLAT, 1 - FLAT))
     return float(
-        np.exp(x[first - 1] + (at - before) / (after - before) * (x[first] - x[first - 1]))
+        np.exp(x[first - 1] + (goal - before) / (after - before) * (x[first] - x[first - 1]))
     )
 
 
@@ -119,5 +119,5 @@ def log_crossing(
 ) -> float:
     """Logarithm of the crossing of the mean over these seeds; at the ends of the grid where it is
     outside."""
-    found = crossing(sizes, values[:, seeds].mean(axis=1), level)
-    return math.log(min(max(found, sizes[0]), sizes[-1]))
+    size = crossing(sizes, values[:, seeds].mean(axis=1), level)
+    return math.log(min(max(size, sizes[0]), sizes[-1]))

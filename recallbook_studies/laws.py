@@ -59,8 +59,8 @@ def leading(expression: sp.Expr, growth: Mapping[sp.Symbol, int]) -> sp.Expr:
 def leading_exponents(expression: sp.Expr) -> dict[sp.Symbol, sp.Rational]:
     r"""Exponents of an expression's leading monomial for $1\ll L\ll d\ll V\ll N\ll LV$, at the
     typical draw and with the trigger in the values where $\tau$ is left."""
-    found = leading(expression.subs(TYPICAL).subs(tau, 1), SMALL_DIM)
-    return {size: sp.simplify(size * sp.diff(sp.log(found), size)) for size in (V, N, L, d)}
+    monomial = leading(expression.subs(TYPICAL).subs(tau, 1), SMALL_DIM)
+    return {size: sp.simplify(size * sp.diff(sp.log(monomial), size)) for size in (V, N, L, d)}
 
 
 @cache

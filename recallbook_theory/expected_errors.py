@@ -51,7 +51,7 @@ def shape(activation: hermite.Phi) -> ActivationShape:
     """The shape of an activation; of a constant one 0."""
     xi, weights = hermite.normal_rule()
 
-    def at(variance: float) -> tuple[float, float]:
+    def nonlinear_share_and_kurtosis(variance: float) -> tuple[float, float]:
         image = hermite.values(activation, math.sqrt(variance) * xi)
         image = image - weights @ image
         square = max(float(weights @ image**2), 1e-300)
@@ -59,7 +59,7 @@ def shape(activation: hermite.Phi) -> ActivationShape:
             weights @ image**4
         ) / square**2
 
-    (even, _), (curved, kurtosis) = at(NEARLY), at(1.0)
+    (even, _), (curved, kurtosis) = map(nonlinear_share_and_kurtosis, (NEARLY, 1.0))
     return ActivationShape(even, curved, math.log(max(kurtosis, 1.0)) / 2)
 
 
@@ -69,7 +69,7 @@ def variables(setting: Setting, outcomes: Mapping[str, float], name: str) -> dic
     V = math.log(np.clip(setting.vocab, *VOCABS))
     d = math.log(np.clip(setting.dim, *DIMS))
     L = min(math.log(setting.seq_len), V + math.log(1.2))
-    found = {
+    values = {
         "1": 1.0,
         "V": V,
         "d": d,
@@ -84,12 +84,12 @@ def variables(setting: Setting, outcomes: Mapping[str, float], name: str) -> dic
     }
     for key, outcome in (("own", name), ("lock", "lock_on")):
         share = min(max(outcomes[outcome], 0.0), 1.0)
-        found |= {key: share, f"scatter {key}": math.log(share * (1 - share) + 1e-3) / 2}
+        values |= {key: share, f"scatter {key}": math.log(share * (1 - share) + 1e-3) / 2}
     if setting.width is not None:
         m = math.log(setting.width)
-        found |= {"m": m, "narrow": min(m - math.log(setting.dim), 0.0)}
-        found |= shape(setting.activation)._asdict()
-    return found
+        values |= {"m": m, "narrow": min(m - math.log(setting.dim), 0.0)}
+        values |= shape(setting.activation)._asdict()
+    return values
 
 
 def product(given: Mapping[str, float], feature: str) -> float:
@@ -111,11 +111,11 @@ def weights(mlp: bool) -> dict[str, dict[str, float]]:
 def expected_errors(setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
     """The expected error of each of these outcomes, which are predicted for a setting with equal
     facts; lock-on must be among them."""
-    found = {}
+    errors = {}
     for name in outcomes:
         given, of_name = (
             variables(setting, outcomes, name),
             weights(setting.width is not None)[name],
         )
-        found[name] = math.exp(sum(w * product(given, f) for f, w in of_name.items()))
-    return found
+        errors[name] = math.exp(sum(w * product(given, f) for f, w in of_name.items()))
+    return errors

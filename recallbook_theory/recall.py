@@ -72,7 +72,7 @@ def overlaps(setting: Setting) -> Drawn:
     a = lengths(setting, "input")  # |z_v|^2
     c = np.sqrt(T * a) * cosine("overlap", dim)  # t . z_v
     H, theta = a + tau * (T + 2 * c), tau * (T + c)
-    found = {
+    values = {
         symbolic.H: H,
         symbolic.theta: theta,
         symbolic.theta2: theta**2,
@@ -81,7 +81,7 @@ def overlaps(setting: Setting) -> Drawn:
         symbolic.B: H / dim,
         symbolic.again: a + tau * c,
     }
-    return Drawn(found, NORMAL)
+    return Drawn(values, NORMAL)
 
 
 def chance_of_recall(setting: Setting, lock: Lock, without: tuple[str, ...] = ()) -> Array:
@@ -134,8 +134,8 @@ def log_chance(setting: Setting, lock: Lock, values: Values, law: Array) -> Arra
     total, whole = np.zeros((law.shape[1] or 1, len(signal))), np.zeros(len(signal))
     # count by count: what is at work fits into the fastest memory
     for k, chance in own_counts(setting, lock):
-        at = {**values, symbolic.k: k}
-        margin, own = signal - own_mean(at) * pull, own_variance(at) * pull**2
+        given_count = {**values, symbolic.k: k}
+        margin, own = signal - own_mean(given_count) * pull, own_variance(given_count) * pull**2
         total += chance * stays_below(margin, noise, own, law=law.T, dim=dim)
         whole += chance
     if law.shape[1]:  # those of one draw are all there, each once: a product

@@ -267,6 +267,7 @@ def test_numbers_are_excluded_where_every_sequence_locks():
     assert necessary.excluded_samples(1000, 10, 10) == (math.inf, math.inf)
 
 
+@pytest.mark.essential
 def test_without_a_model_it_is_what_both_need():
     least = partial(rb.minimum_samples, 10**6, 10**5, 10**4, learner="three steps")
     plain, marked = (least(trigger_in_values=flag) for flag in (False, True))

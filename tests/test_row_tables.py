@@ -66,7 +66,17 @@ TABLES = {
 
 def test_every_committed_table_is_tested():
     assert {*TABLES} == {*archive.tables()}, "list them in TABLES of test_row_tables.py"
-    assert {*archive.tables()} == {*ROW_TABLES} - {"explorer"}, "a command makes each"
+    assert {*archive.tables()} == {*ROW_TABLES} - {"explorer"}, (
+        "_TABLES of sweeps.py lists each (CHECKLISTS.md, A committed table, steps 1 and 2)"
+    )
+
+
+@pytest.mark.parametrize("name", [*archive.sweeps(), *archive.tables()])
+def test_every_committed_table_is_filled(name):
+    made = rb.load_results(name).drop(columns=sweeping.TABLES[name].key_columns.split())
+    assert made.notna().any(axis=None), (
+        f"{name} has nothing but its key (CHECKLISTS.md, A committed table, step 3)"
+    )
 
 
 @pytest.mark.slow

@@ -4,12 +4,15 @@ what is there."""
 import re
 
 import pytest
+import settings
 import test_embedding_laws
 import test_row_tables
 from budgets import ROOT
 
 import recallbook as rb
 from recallbook.activations import ACTIVATIONS
+from recallbook.setting import LATER
+from recallbook_studies.commands import predicting
 from recallbook_studies.running import archive
 from recallbook_studies.sweeps import ROW_TABLES, SWEEPS
 
@@ -45,6 +48,13 @@ WANTED = [
     ("A committed table", set(SWEEPS) - {"trial"}, f"{RESULTS}`", archive.sweeps()),
     ("A committed table", TABLES, f"{RESULTS}/tables`", archive.tables()),
     ("A committed table", TABLES, "`TABLES` of `tests/test_row_tables.py`", TESTED),
+    (
+        "A remedy for unequal facts",
+        LATER,
+        "`FIELDS` of `recallbook_studies/commands/predicting.py`",
+        predicting.FIELDS,
+    ),
+    ("A remedy for unequal facts", LATER, "`EQUAL` of `tests/settings.py`", settings.EQUAL),
 ]
 
 

@@ -58,8 +58,8 @@ def _files(folder: Traversable) -> dict[str, Traversable]:
 
 
 def typed(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns of a sweep's results in their types, also where a column is empty, or the table older
-    than a field; what no point has any more, such as an empty column of rates, is left out."""
+    """Give a sweep's results the columns ``SWEEP`` in their types. A field that came after the table is
+    at its default; columns that no point has any more are left out."""
     later = {name: value for name, value in LATER.items() if name not in frame.columns}
     numbers = dict.fromkeys(("zipf", "other_zipf", *OUTCOMES), "float64")
     kinds = {"width": "Int64", **numbers, "error": "string"}

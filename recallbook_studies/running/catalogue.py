@@ -25,7 +25,7 @@ class RowTable:
     ----------
     name : str
     shows : str
-        What it shows.
+        What it shows, a line for the list of tables.
     row : callable
         Takes the key's columns by name, and gives the other columns of the row, a mapping; with a
         parameter ``device`` it can be made on a GPU.
@@ -33,8 +33,8 @@ class RowTable:
         Columns of the committed table, with blanks between, that say what is measured: they are the
         list of what there is to run.
     together : str
-        Those of them that rows which are made at once may differ in: ``row`` takes a list of each,
-        and gives a mapping for each of the rows.
+        Key columns of which one call of ``row`` takes a list each, and gives a list of mappings: rows
+        that follow each other and agree in all other key columns are made at once.
     empty : str
         Columns in which a value may be missing or infinite; elsewhere that is a failure.
     digits : int or None
@@ -49,9 +49,10 @@ class RowTable:
     listed : callable or None
         Gives the keys, as mappings, where no committed table has them.
     kind : str
-        Of its stores; by default its name.
+        What its stores say they hold; by default its name, and ``"results"`` for every sweep.
     scheme : int or str
-        Another one, wherever rows change though their keys do not: rows of two never mix.
+        Version of what makes a row, part of every key: give another where rows change though key
+        columns do not, and the rows of two versions never mix.
     """
 
     name: str
@@ -86,7 +87,7 @@ class RowTable:
         return Key(canonical(known, self.scheme), known)
 
     def groups(self, keys: Iterable[Key]) -> list[list[Key]]:
-        """Keys that follow each other and whose rows are made at once."""
+        """Split keys into groups whose rows are made at once, by ``together``."""
         if not self.together:
             return [[key] for key in keys]
         alike = [name for name in self.key_columns.split() if name not in self.together.split()]
@@ -94,5 +95,5 @@ class RowTable:
         return [[*group] for _, group in by]
 
     def frame(self, results: Iterable[Result]) -> pd.DataFrame:
-        """The rows of results, none of which failed: columns of the key, then the others."""
+        """Table the results, none of which failed: columns of the key, then the others."""
         return pd.DataFrame([{**result.key.fields, **result.outcome} for result in results])

@@ -1,5 +1,5 @@
-"""One point of a sweep: a setting with its seed and what to measure; and the text of a row's key, which
-never changes."""
+"""One point of a sweep: a setting with its seed and what to measure; and keys, texts that say of what a
+row is and stay the same when a setting gets a new field."""
 
 from __future__ import annotations
 
@@ -78,15 +78,19 @@ class Point:
 
 
 class Key(NamedTuple):
-    """What a row of a table is of: fields by name, and their text, under whose hash it is stored."""
+    """What a row of a table was asked for: fields by name, and their ``canonical`` text, under whose
+    hash the row is stored."""
 
     canonical: str
     fields: dict[str, Any]
 
 
 def canonical(fields: Mapping[str, Any], scheme: Any = SCHEME) -> str:
-    """Write fields as JSON with sorted names and the version of the draws, or of what makes a row,
-    without what is ``None``, or of a setting's later fields the default."""
+    """Write fields as JSON, names sorted, with the version of what makes a row, by default of the
+    draws.
+
+    ``None`` is left out, and so are ``LATER`` fields of a setting at their defaults: texts from
+    before these fields stay what they were."""
     given = {
         name: value
         for name, value in fields.items()
@@ -107,7 +111,8 @@ def from_values(values: dict[str, Any]) -> Point:
 
 
 def plain(value: Any) -> Any:
-    """A field as Python has it: missing is ``None``, whole numbers of NumPy are ``int``."""
+    """Turn a field of a data frame into plain Python: missing is ``None``, NumPy's ``int64`` an
+    ``int``."""
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
         return None
     return value.item() if hasattr(value, "item") else value

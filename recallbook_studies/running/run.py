@@ -43,8 +43,8 @@ def measured(device: Device = "cpu", **fields: Any) -> dict[str, float]:
 
 
 def sweep(name: str, shows: str, empty: str = "", **how: Any) -> RowTable:
-    """The table of a sweep: a row for each point, which is its key; ``empty`` are outcomes that some
-    are without."""
+    """The table of a sweep: a row for each point, whose fields are its key; ``empty`` are outcomes that
+    some points do not have."""
     return RowTable(
         name,
         shows,
@@ -138,7 +138,7 @@ def fill(
 ) -> None:
     """Make the rows of these keys and store them: where it is stopped, what was made is stored. An
     error is stored in place of a row."""
-    # what makes rows may be sent away; what is done with all of them stays here
+    # a worker is sent what makes a row, and not what is done with all rows
     given = {} if device is None else {"device": device}
     work = partial(attempt, replace(table, finish=None, write=None, listed=None), given)
     bar = tqdm(total=len(keys), desc=table.name, unit="row", disable=not progress, smoothing=0.05)
@@ -152,13 +152,13 @@ def fill(
             for group in table.groups(keys):
                 record(work(group))
         else:
-            _elsewhere(work, table.groups(keys), executor, record)
+            _on_executor(work, table.groups(keys), executor, record)
 
 
 def attempt(table: RowTable, given: dict[str, Any], group: Sequence[Key]) -> list[Result]:
-    """What becomes of keys whose rows are made at once, with what is given for all of the table:
-    whatever goes wrong belongs into it, and the run goes on. One thread: rounding then depends on
-    nothing else."""
+    """Make the rows of a ``group`` of keys with one call of ``table.row``, which gets what is ``given``
+    too. An error becomes the result of all of them, so that the run goes on. One thread: rounding
+    then depends on nothing else."""
     started, threads = time.perf_counter(), torch.get_num_threads()
     torch.set_num_threads(1)
     several = {name: [key.fields[name] for key in group] for name in table.together.split()}
@@ -180,7 +180,8 @@ def attempt(table: RowTable, given: dict[str, Any], group: Sequence[Key]) -> lis
 
 
 def lacking(table: RowTable, row: dict[str, Any]) -> str | None:
-    """What is missing or not finite in a row, and must not be."""
+    """Name the columns that are missing or not finite in a row and not among ``empty``, as an error; else
+    ``None``."""
     known = {name: value for name, value in row.items() if name not in table.empty.split()}
     odd = [
         name
@@ -199,17 +200,16 @@ def _problem(future: Future[list[Result]]) -> BaseException | None:
         return cancelled
 
 
-def _elsewhere(
+def _on_executor(
     work: Work,
     groups: Sequence[Sequence[Key]],
     executor: Executor,
     record: Callable[[list[Result]], None],
 ) -> None:
-    """Record tasks in the order in which they finish; left early, cancel the rest and record what
-    has finished.
+    """Record groups in the order in which they finish. On an interrupt cancel those that wait, and
+    record what has finished.
 
-    A task that never came back, because its worker died, is no result: the others go on, then it is
-    reported."""
+    A group whose worker died has no result: the others go on, then RuntimeError counts them."""
     under_way = {executor.submit(work, group) for group in groups}
     lost: list[BaseException] = []
     try:

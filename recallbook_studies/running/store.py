@@ -1,5 +1,5 @@
-"""One SQLite file that holds what was computed of one kind: results of points, or the rows of one
-table, each under the hash of what it is of.
+"""One SQLite file that holds what was computed: results of points, or the rows of one table, each under
+the hash of its key.
 
 Whatever is in the file was committed by one transaction, so a killed process leaves all finished
 rows and nothing else; an empty file is a store that was killed while it was made. Every row carries
@@ -62,9 +62,9 @@ class Store:
     path : str or Path or None
         Made if there is no such file, or an empty one.
     kind : str
-        Of what: of results of points, or the name of a table.
+        What it holds: ``"results"`` of points, or rows of the table of this name.
     new : bool
-        Whether it may be made.
+        Whether a file that is missing may be made.
 
     Raises
     ------
@@ -84,16 +84,16 @@ class Store:
             self._connection = sqlite3.connect(":memory:")
             _create(self._connection, kind)
             return
-        with self._told():
-            there = self.path.is_file()
-            fits = self.path.parent.is_dir() and "\n" not in str(path) and not self.path.exists()
-            if not there and not (new and fits):
+        with self._faults_named():
+            exists = self.path.is_file()
+            vacant = self.path.parent.is_dir() and "\n" not in str(path) and not self.path.exists()
+            if not exists and not (new and vacant):
                 allowed = (
                     "a file that is there (to export, make it first), or a new one, its path on one line and "
                     "in a folder that exists"
                 )
                 raise not_allowed("store", str(path), allowed)
-            mode = "rw" if there else "rwc"
+            mode = "rw" if exists else "rwc"
             address = f"{self.path.absolute().as_uri()}?mode={mode}"
             self._connection = sqlite3.connect(address, uri=True, timeout=60)
             try:
@@ -109,8 +109,8 @@ class Store:
         self._connection.close()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Say in one line what the disk or another process did."""
+    def _faults_named(self) -> Iterator[None]:
+        """Turn an error of SQLite or the disk into a :class:`StoreFault` of one line."""
         try:
             yield
         except (sqlite3.Error, OSError) as problem:
@@ -136,7 +136,7 @@ class Store:
                 row = (digest(key.canonical), key.canonical, text, error)
                 rows.append((*row, seconds, _checksum(*row)))
         finally:
-            with self._told(), self._connection:
+            with self._faults_named(), self._connection:
                 self._connection.executemany(
                     f'INSERT INTO "{self.kind}" AS old ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE '
                     "SET outcome = excluded.outcome, error = excluded.error, seconds = excluded.seconds, "
@@ -146,7 +146,7 @@ class Store:
 
     def get(self, keys: Iterable[Key]) -> list[Result]:
         """Results of those keys that are there, in the order of ``keys``."""
-        with self._told():
+        with self._faults_named():
             rows = self._connection.execute(
                 f'SELECT point, outcome, error, seconds FROM "{self.kind}"'
             )

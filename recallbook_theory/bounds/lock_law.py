@@ -194,7 +194,9 @@ def _quadratic(gram: Float[Tensor, "V1 V1"]) -> Float[Tensor, "V V"]:
     return (mark + own[:, None] + own - 2 * tokens + 2 * (cross[:, None] - cross)).clamp(min=0)
 
 
-def log_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Float[Tensor, "V V"]:
+def log_chances(
+    all_margins: Margins, dim: int, geometry: Geometry = "normal"
+) -> Float[Tensor, "V V"]:
     r"""Bound $\log P(a^\top w\le0)$ of all pairs from above without eigenvalues, ``(V, V)``; at
     most 0 (second bound of eq-lock-chernoff, appendix of chapter 6).
 
@@ -203,17 +205,19 @@ def log_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Floa
     $r=\operatorname{tr}M/\|M\|_F$ the best $\theta=1-\frac1{\sqrt{1+2r}}$ makes it $-\frac
     d4(\sqrt{1+2r}-1)^2$. On the sphere the diagonal of $M$ does not fluctuate and is left out of
     the norm; orthonormal embeddings leave nothing to chance."""
-    trace = found.trace - found.slack
+    trace = all_margins.trace - all_margins.slack
     if geometry == "orthonormal":
         return torch.where(trace > 0, -math.inf, 0.0).to(trace.dtype)
-    square = found.square - found.diagonal if geometry == "spherical" else found.square
-    norm = (square.clamp(min=0) + found.blur).sqrt() + found.slack
+    square = (
+        all_margins.square - all_margins.diagonal if geometry == "spherical" else all_margins.square
+    )
+    norm = (square.clamp(min=0) + all_margins.blur).sqrt() + all_margins.slack
     r = torch.where(trace > 0, trace / norm, 0.0)
     return -dim / 4 * ((1 + 2 * r).sqrt() - 1).square()
 
 
 def refined(
-    found: Margins, pairs: Float[Tensor, "n 2"], dim: int, geometry: Geometry = "normal"
+    all_margins: Margins, pairs: Float[Tensor, "n 2"], dim: int, geometry: Geometry = "normal"
 ) -> Float[Tensor, " n"]:
     r"""Bound the same of some pairs by eigenvalues, ``(n,)``: the least $-\frac
     d2\sum_i\log(1+\frac{2\lambda\mu_i}d)$ of many $\lambda$ (first bound of eq-lock-chernoff).
@@ -221,7 +225,7 @@ def refined(
     On the sphere $-\lambda\operatorname{tr}M$ and the eigenvalues of $M$ without its diagonal.
     """
     v, other = pairs.T
-    form, slack = _forms(found, pairs), found.slack[v, other]
+    form, slack = _forms(all_margins, pairs), all_margins.slack[v, other]
     trace = form.new_zeros(len(pairs))  # what does not fluctuate
     if geometry == "spherical":
         diagonal = form.diagonal(dim1=1, dim2=2)
@@ -238,17 +242,19 @@ def refined(
     return exponents.amin(dim=1).clamp(max=0)
 
 
-def _forms(found: Margins, pairs: Float[Tensor, "n 2"]) -> Float[Tensor, "n V V"]:
+def _forms(all_margins: Margins, pairs: Float[Tensor, "n 2"]) -> Float[Tensor, "n V V"]:
     """Compute $M$ of some pairs, ``(n, V, V)``."""
     v, other = pairs.T
-    a = found.keys[-1] + found.keys[v] - found.keys[other]  # (n, c)
-    return torch.einsum("klc,nc->nkl", found.form, a)
+    a = all_margins.keys[-1] + all_margins.keys[v] - all_margins.keys[other]  # (n, c)
+    return torch.einsum("klc,nc->nkl", all_margins.form, a)
 
 
-def pair_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Float[Tensor, "V V"]:
+def pair_chances(
+    all_margins: Margins, dim: int, geometry: Geometry = "normal"
+) -> Float[Tensor, "V V"]:
     r"""Bound the chance $p_{vv'}$ that each token does not outscore each other (thm-lock-given),
     ``(V, V)``; with eigenvalues for the worst pairs."""
-    p = log_chances(found, dim, geometry).exp()
+    p = log_chances(all_margins, dim, geometry).exp()
     if geometry == "orthonormal":
         return p
     left = float(p.sum())
@@ -257,7 +263,7 @@ def pair_chances(found: Margins, dim: int, geometry: Geometry = "normal") -> Flo
             break
         v, other = pairs.T
         before = p[v, other]
-        better = torch.minimum(before, refined(found, pairs, dim, geometry).exp())
+        better = torch.minimum(before, refined(all_margins, pairs, dim, geometry).exp())
         p[v, other] = better
         left -= float((before - better).sum())
     return p
@@ -272,7 +278,7 @@ def _worst(sizes: Float[Tensor, "V V"]) -> Iterator[Tensor]:
 
 
 def lock_at_most(
-    found: Margins, dim: int, geometry: Geometry, others: Float[Tensor, " V"], count: int
+    all_margins: Margins, dim: int, geometry: Geometry, others: Float[Tensor, " V"], count: int
 ) -> Float[Tensor, " V"]:
     r"""Bound the chance $A_v$ that none of ``count`` tokens of the law ``others`` outscores $v$,
     ``(V,)`` (prop-upper-draw, proofs of what three steps need).
@@ -281,16 +287,16 @@ def lock_at_most(
     a sum over each row in order. Eigenvalues are found where they should gain most, by the normal
     law.
     """
-    turned = found._replace(keys=-found.keys, trace=-found.trace)  # -M
+    turned = all_margins._replace(keys=-all_margins.keys, trace=-all_margins.trace)  # -M
     p = log_chances(turned, dim, geometry).exp()
     if geometry != "orthonormal":
-        spread = (dim / 2 / (found.square + found.blur)).sqrt()
-        guess = torch.from_numpy(special.ndtr((found.trace * spread).numpy()))
+        spread = (dim / 2 / (all_margins.square + all_margins.blur)).sqrt()
+        guess = torch.from_numpy(special.ndtr((all_margins.trace * spread).numpy()))
         _, which, shares = _least(guess, others, count)
         for pairs in _worst(shares.scatter(1, which, shares) * (p - guess)):
             v, other = pairs.T
             better = (
-                above_zero(found, pairs, dim)
+                above_zero(all_margins, pairs, dim)
                 if geometry == "normal"
                 else refined(turned, pairs, dim, geometry).exp()
             )
@@ -310,7 +316,7 @@ def _least(
     return ordered, which, -torch.diff(later, append=torch.zeros_like(later[:, :1]))
 
 
-def above_zero(found: Margins, pairs: Float[Tensor, "n 2"], dim: int) -> Float[Tensor, " n"]:
+def above_zero(all_margins: Margins, pairs: Float[Tensor, "n 2"], dim: int) -> Float[Tensor, " n"]:
     r"""Bound $P(a^\top w\ge0)$ of some pairs from above, nearly exactly, over Gaussian output
     embeddings, ``(n,)`` (lem-upper-chance, eq-upper-poisson, proofs of what three steps need).
 
@@ -318,7 +324,7 @@ def above_zero(found: Margins, pairs: Float[Tensor, "n 2"], dim: int) -> Float[T
     d2\sum_i\log(1-s\nu_i)$, $\nu_i=\frac{2\mu_i}d$, and $h$ = ``STEP`` $\lambda$. Of $n$ and $-n$,
     below ``NODES``, the real part counts twice; the terms beyond fall like $n^{-\rho-1}$."""
     v, other = pairs.T
-    mu = torch.linalg.eigvalsh(_forms(found, pairs)) + found.slack[v, other][:, None]
+    mu = torch.linalg.eigvalsh(_forms(all_margins, pairs)) + all_margins.slack[v, other][:, None]
     nu = 2 / dim * mu
     lam, logs = _least_term(nu, dim)
     nh = STEP * torch.arange(NODES, dtype=nu.dtype, device=nu.device) * lam

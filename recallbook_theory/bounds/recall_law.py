@@ -145,13 +145,13 @@ def recall_bound(
     logarithm lies above the chord through values at the edges, and Jensen's inequality does the
     rest. The values are those of :func:`log_wins`. Never below :func:`union_bound`."""
     xi, chi = normal_cells(), chi_cells(dim)
-    found = q.new_zeros(len(q))
-    ahead = 0 * found if moved is None else moved * dim / torch.linalg.norm(q, dim=1)
+    chances = q.new_zeros(len(q))
+    ahead = 0 * chances if moved is None else moved * dim / torch.linalg.norm(q, dim=1)
     for q_hat, v in _blocks(q):
         away = ahead[v, None, None].clamp(max=FAR).numpy() / chi.edges[:, None]
         logs = np.stack([log_wins(q_hat, v, chi.edges, edge, away) for edge in xi.edges])
-        found[v] = torch.from_numpy(_over_cells(logs, xi, chi))
-    known = torch.where(_known(q), (found - SAFETY).clamp(min=0), 0.0)
+        chances[v] = torch.from_numpy(_over_cells(logs, xi, chi))
+    known = torch.where(_known(q), (chances - SAFETY).clamp(min=0), 0.0)
     if moved is not None:
         return torch.where(ahead < FAR, known, 0.0)
     return torch.maximum(known, union_bound(q, dim))
@@ -185,15 +185,15 @@ def recall_at_most(
         ahead = torch.gt(q, right + slack).any(dim=1).logical_not().to(q.dtype)
         return torch.where(_known(q), ahead, unknown)
     level = torch.eq if geometry == "spherical" else torch.ge
-    found = 1 / level(q, right).sum(dim=1).to(q.dtype)
+    chances = 1 / level(q, right).sum(dim=1).to(q.dtype)
     if geometry == "normal":
-        found = torch.minimum(found, 1 - _comparisons(q, dim).amax(dim=1))
+        chances = torch.minimum(chances, 1 - _comparisons(q, dim).amax(dim=1))
         xi, chi = normal_cells(), chi_cells(dim)
         outside = 1 - xi.chances.sum() * chi.chances.sum()
         for q_hat, v in _blocks(q):
             inside = torch.from_numpy(_wins_at_most(q_hat, v, xi, chi))
-            found[v] = torch.minimum(found[v], inside + outside)
-    return torch.where(_known(q), (found + SAFETY).clamp(max=1), unknown)
+            chances[v] = torch.minimum(chances[v], inside + outside)
+    return torch.where(_known(q), (chances + SAFETY).clamp(max=1), unknown)
 
 
 def _known(q: Float[Tensor, "V V"]) -> Bool[Tensor, " V"]:
@@ -269,7 +269,7 @@ def _wins_at_most(
     are negatively correlated: their chances multiply at most (Slepian), and $t$ is the same for
     both signs. The product is log-concave in $t$, $\chi$ and $\xi$, so below the exponential of its
     tangent plane at $t=0$ in the middle of each cell; its slope along $t$ is $-\kappa$."""
-    (middles, *chi_parts), found = _cells(chi), np.zeros(len(q_hat))
+    (middles, *chi_parts), chances = _cells(chi), np.zeros(len(q_hat))
     for middle, *xi_parts in zip(*_cells(xi), strict=True):
         c, by_chi, by_xi, p = _thresholds(q_hat, v, middles, middle)
         square, above = p**2, p > 0
@@ -284,8 +284,8 @@ def _wins_at_most(
         total += _log_tilted((slopes * by_xi).sum(axis=2), *xi_parts)
         total += _log_tilted((slopes * by_chi).sum(axis=2), *chi_parts)
         most = xi_parts[0].sum() * chi_parts[0].sum(axis=1)
-        found += np.minimum(np.exp(total.clip(max=0)), most).sum(axis=1)
-    return found
+        chances += np.minimum(np.exp(total.clip(max=0)), most).sum(axis=1)
+    return chances
 
 
 def _cells(cells: Cells) -> tuple[Array, ...]:
