@@ -38,9 +38,9 @@ NOISES = tuple(mean_squares())  # of step 3
 RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
 # how far accuracy and recall are typically off, a root mean square over the map (`between_map`), by the
 # first that applies: after more than SOON steps at a rate above SLOW ln V some facts are left and attention
-# fails in some sequences, or in none; fewer than 32 tokens; else
-FAST_STRAYS, FAST, FEW_TOKENS, TYPICAL = 0.1, 0.035, 0.03, 0.01
-SOON, SLOW, LEFT, LOCKED, TOKENS = 5, 0.4, 0.02, 0.97, 32
+# fails in some sequences, or in none; else, from 8 tokens on
+FAST_STRAYS, FAST, TYPICAL = 0.1, 0.035, 0.015
+SOON, SLOW, LEFT, LOCKED = 5, 0.4, 0.02, 0.97
 SILENT = 2  # seconds before a bar of progress
 
 Vectors = Float64[np.ndarray, "n d"]
@@ -114,7 +114,7 @@ class ManySteps(Theory):
         """That of lock-on after one step; those of the others from the map."""
         fastest = max(self.rates or [math.inf]) / math.log(setting.vocab)
         left = LEFT < outcomes.get("recall", 0.0) < 1 - LEFT
-        size = FEW_TOKENS if setting.vocab < TOKENS else TYPICAL
+        size = TYPICAL
         if self.value_steps > SOON and fastest > SLOW and left:
             size = FAST if outcomes["lock_on"] > LOCKED else FAST_STRAYS
         known = EqualFacts().expected_errors(setting, {"lock_on": outcomes["lock_on"]})
