@@ -86,6 +86,20 @@ def test_a_fresh_map_is_met_as_the_page_says():
     assert (bins["missed"] / bins["expected"])[1:].between(0.5, 2).all()
 
 
+def test_predictions_are_not_below_chance():
+    """Where attention fails one answer in V is right: without it misses there are twice as large."""
+    for name, most in (("fresh_map", 0.004), ("error_map", 0.006)):
+        frame = rb.load_results(name).query("predicted_lock_on < 0.5 and width.isna()")
+        assert len(frame) > 50 and (frame["predicted_accuracy"] > 0.99 / frame["vocab"]).all()
+        assert max(error_map.square_miss(frame, "accuracy").mean(), 0) ** 0.5 < most
+    row = frame.iloc[0].to_dict()  # committed predictions are today's
+    assert error_map.predicted(row)["predicted_accuracy"] == pytest.approx(row["predicted_accuracy"])
+    few = rb.predict(marked(3, 8, 4, 12), warn=False)
+    seeds = range(54000, 54060)
+    runs = [rb.simulate(marked(3, 8, 4, 12), s, test_samples=300).accuracy for s in seeds]
+    assert few.accuracy == pytest.approx(np.mean(runs), abs=0.08)
+
+
 def test_sizes_beyond_the_map_count_as_its_last():
     near, far = (marked(v, 8, 10 * v, 2 * v) for v in (1024, 4096))
     sizes = dict.fromkeys(QUANTITIES, 0.7)
