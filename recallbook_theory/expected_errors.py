@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 import numpy as np
@@ -98,9 +99,9 @@ def product(given: Mapping[str, float], feature: str) -> float:
 
 
 @cache
-def weights(mlp: bool) -> dict[str, dict[str, float]]:
+def weights(mlp: bool, table: Traversable = WEIGHTS) -> dict[str, dict[str, float]]:
     """For each outcome the weights of its features, by name."""
-    with WEIGHTS.open(encoding="utf-8") as file:
+    with table.open(encoding="utf-8") as file:
         part = [row for row in csv.DictReader(file) if row["mlp"] == str(mlp)]
     return {
         name: {row["feature"]: float(row[name]) for row in part if row[name]}
@@ -108,14 +109,14 @@ def weights(mlp: bool) -> dict[str, dict[str, float]]:
     }
 
 
-def expected_errors(setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
+def expected_errors(
+    setting: Setting, outcomes: Mapping[str, float], table: Traversable = WEIGHTS, **more: float
+) -> dict[str, float]:
     """The expected error of each of these outcomes, which are predicted for a setting with equal
-    facts; lock-on must be among them."""
+    facts; lock-on must be among them. ``more`` variables where the ``table`` of weights has more."""
     found = {}
     for name in outcomes:
-        given, of_name = (
-            variables(setting, outcomes, name),
-            weights(setting.width is not None)[name],
-        )
+        of_name = weights(setting.width is not None, table)[name]
+        given = variables(setting, outcomes, name) | more
         found[name] = math.exp(sum(w * product(given, f) for f, w in of_name.items()))
     return found

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -28,14 +29,12 @@ from scipy.stats import binom
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
+from recallbook_theory.expected_errors import ExpectedError, expected_errors
 
 LARGEST_VOCAB = 2**16
-# in doubt from this load on, with fewer than two sequences for each fact, and where sequences are longer
-# than the vocabulary; off by about so much there: the 90th percentile over the map of errors
-# (recallbook_studies/ch12/trained_map.py), which a test computes
-NEAR = 0.5
-MAPPED = {"vocab": 512, "seq_len": 256}  # the largest sizes of that map
-ABOUT = {"accuracy": 0.24, "lock_on": 0.41}
+WEIGHTS = files("recallbook_theory") / "trained_errors.csv"
+LARGE = 0.08  # a prediction warns where accuracy is typically off by more
+FAR = {"load": -2.0, "near": 0.0}  # from 1
 NUMBERS = 2**17  # of logits in a sample of facts
 GOLDEN = (5**0.5 - 1) / 2
 PLASTIC = 0.7548776662466927  # with its square the best lattice in two dimensions
@@ -45,11 +44,13 @@ PerFact = Float64[np.ndarray, " n"]
 
 
 class TrainedPrediction(NamedTuple):
-    """Means over embeddings and data; each lies between 0 and 1."""
+    """Means over embeddings and data; each lies between 0 and 1. ``expected_error``: how far each is
+    typically off from 800 steps of training, beyond sampling, as a root mean square, to 0.001."""
 
     accuracy: float
     recall: float
     lock_on: float
+    expected_error: ExpectedError
 
 
 def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction:
@@ -93,26 +94,23 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
     shown = seen(setting)
     recall = shown * share_held(vocab, dim, shown * vocab, samples)
     locked = lock_on(vocab, dim, setting.seq_len)
-    doubt = doubts(setting) if warn else ""
-    if doubt:
-        sizes = " and ".join(f"{name} by about {size}" for name, size in ABOUT.items())
-        warnings.warn(f"prediction in doubt: {doubt}: off in {sizes}", stacklevel=2)
-    return TrainedPrediction(locked * recall, recall, locked)
+    outcomes = {"accuracy": locked * recall, "recall": recall, "lock_on": locked}
+    given = variables(load(vocab, dim, shown * vocab))
+    errors = expected_errors(setting, outcomes, WEIGHTS, **given)
+    size = errors["accuracy"]
+    if warn and size > LARGE:
+        far = expected_errors(setting, outcomes, WEIGHTS, **FAR)["accuracy"] < size / 2
+        reason = "load near 1" if far else "few, long sequences are cheaper than facts"
+        warnings.warn(f"in doubt: accuracy typically off by {size:.2f}, {reason}", stacklevel=2)
+    errors = {name: round(error, 3) for name, error in errors.items()}
+    return TrainedPrediction(**outcomes, expected_error=ExpectedError(**errors))
 
 
-def doubts(setting: Setting) -> str:
-    """Why a prediction is in doubt, or nothing."""
-    vocab, share = setting.vocab, load(setting.vocab, setting.dim, setting.vocab * seen(setting))
-    reasons = {
-        f"facts are {share:.2g} of the largest load": share > NEAR,
-        f"samples={setting.samples} below {2 * vocab}, two for each fact": setting.samples
-        < 2 * vocab,
-        f"seq_len={setting.seq_len} above vocab={vocab}": setting.seq_len > vocab,
-    }
-    for name, most in MAPPED.items():
-        size = getattr(setting, name)
-        reasons[f"{name}={size} beyond the map of errors, {most}"] = size > most
-    return "; ".join(reason for reason, applies in reasons.items() if applies)
+def variables(share: float) -> dict[str, float]:
+    """What expected errors depend on more here: the logarithm of the load, in the range of the map
+    of errors, and how near 0 it is."""
+    log = math.log(np.clip(share, 0.02, 20))
+    return {"load": log, "near": math.exp(-2 * log**2)}
 
 
 def seen(setting: Setting) -> float:
