@@ -22,7 +22,7 @@ from recallbook_studies import error_map
 from recallbook_studies.ch12 import trained_map
 from recallbook_studies.error_map import QUANTITIES
 from recallbook_theory import trained
-from recallbook_theory.expected_errors import WEIGHTS, product, variables
+from recallbook_theory.expected_errors import FOLDER, TABLE, product, variables
 from recallbook_theory.symbolic.expressions import Array
 
 FOLDS, PENALTY = 10, 0.5  # of squared weights of standardised features
@@ -106,7 +106,8 @@ def fitted_trained(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The same of a map of training to the end."""
     errors = [f"{name}_error" for name in QUANTITIES]
     frame = frame.assign(width=None, **frame[errors].clip(lower=UNVARIED))
-    return fitted(frame, lambda mlp, name: TRAINED)
+    weights, expected = fitted(frame, lambda mlp, name: TRAINED)
+    return weights, expected.clip(upper=trained.MOST)
 
 
 def values(row: dict[str, Any], name: str, names: list[str]) -> list[float]:
@@ -126,8 +127,5 @@ def widening(frame: pd.DataFrame, expected: pd.DataFrame) -> float:
 
 if __name__ == "__main__":
     of_training = fitted_trained(trained_map.rows(fresh=False))
-    for path, (table, _) in {
-        WEIGHTS: fitted(error_map.load()),
-        trained.WEIGHTS: of_training,
-    }.items():
-        table.to_csv(str(path), index=False, float_format="%.6g", lineterminator="\n")
+    for file, (table, _) in {TABLE: fitted(error_map.load()), trained.TABLE: of_training}.items():
+        table.to_csv(str(FOLDER / file), index=False, float_format="%.6g", lineterminator="\n")

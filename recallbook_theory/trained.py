@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -32,9 +31,9 @@ from recallbook.setting import Setting
 from recallbook_theory.expected_errors import ExpectedError, expected_errors
 
 LARGEST_VOCAB = 2**16
-WEIGHTS = files("recallbook_theory") / "trained_errors.csv"
-LARGE = 0.08  # a prediction warns where accuracy is typically off by more
-FAR = {"load": -2.0, "near": 0.0}  # from 1
+TABLE = "trained_errors.csv"  # weights of expected errors
+LARGE = 0.09  # a prediction warns where accuracy or recall is typically off by more
+MOST = 0.5  # the largest error expected
 NUMBERS = 2**17  # of logits in a sample of facts
 GOLDEN = (5**0.5 - 1) / 2
 PLASTIC = 0.7548776662466927  # with its square the best lattice in two dimensions
@@ -75,7 +74,7 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
     setting : Setting
         Attention-only with equal facts and independent or orthogonal embeddings, V at most 65,536.
     warn : bool
-        Whether to warn where accuracy is typically off by more than 0.08, with the reason.
+        Whether to warn where accuracy or recall is typically off by more than 0.09, with the reason.
 
     Raises
     ------
@@ -97,13 +96,13 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
     locked = lock_on(vocab, dim, setting.seq_len)
     outcomes = {"accuracy": locked * recall, "recall": recall, "lock_on": locked}
     given = variables(load(vocab, dim, shown * vocab))
-    errors = expected_errors(setting, outcomes, WEIGHTS, **given)
-    size = errors["accuracy"]
+    errors = expected_errors(setting, outcomes, TABLE, **given)
+    size = max(errors["accuracy"], errors["recall"])
     if warn and size > LARGE:
-        far = expected_errors(setting, outcomes, WEIGHTS, **FAR)["accuracy"] < size / 2
+        far = expected_errors(setting, outcomes, TABLE, **variables(0.1))["recall"] < size / 2
         reason = "load near 1" if far else "few, long sequences are cheaper than facts"
-        warnings.warn(f"in doubt: accuracy typically off by {size:.2f}, {reason}", stacklevel=2)
-    errors = {name: round(error, 3) for name, error in errors.items()}
+        warnings.warn(f"in doubt: accuracy or recall off by {size:.2f}, {reason}", stacklevel=2)
+    errors = {name: round(min(error, MOST), 3) for name, error in errors.items()}
     return TrainedPrediction(**outcomes, expected_error=ExpectedError(**errors))
 
 

@@ -58,7 +58,8 @@ def predicted(frame: pd.DataFrame) -> pd.DataFrame:
         for one, s in zip(found, settings, strict=True)
     ]
     frame = frame.assign(**pd.DataFrame(given, frame.index))
-    return frame.assign(warns=frame["expected_accuracy"] > trained.LARGE)
+    worse = frame[["expected_accuracy", "expected_recall"]].max(axis=1)
+    return frame.assign(warns=worse > trained.LARGE)
 
 
 def rows(fresh: bool) -> pd.DataFrame:

@@ -71,7 +71,7 @@ def facts() -> dict[str, Any]:
         "expected": {
             "weights": {
                 **{kind: expected_errors.weights(mlp) for kind, mlp in KINDS.items()},
-                "trained": expected_errors.weights(False, trained.WEIGHTS),
+                "trained": expected_errors.weights(False, trained.TABLE),
             },
             "shapes": {kind: shape(kind) for kind in cases.ACTIVATIONS},
             "vocabs": expected_errors.VOCABS,
@@ -80,7 +80,7 @@ def facts() -> dict[str, Any]:
             "few": [expected_errors.FEWEST_TOKENS, expected_errors.FEWEST_DIMS],
             "large": expected_errors.LARGE,
         },
-        "trained": {"large": trained.LARGE, "far": trained.FAR},
+        "trained": {"large": trained.LARGE, "most": trained.MOST},
         "sufficient": proved[
             ["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]
         ].to_dict("records"),

@@ -38,13 +38,16 @@
     return { accuracy: lock_on * recall, lock_on, recall, phase: null, without: null };
   };
 
-  // In words, where accuracy is typically off by much, and why.
+  // In words, where accuracy or recall is typically off by much, and why.
   explorer.trainedDoubts = function (setting, outcomes) {
-    const { large, far } = explorer.data.trained, load = Math.log(Math.min(Math.max(explorer.loadOf(setting), 0.02), 20));
-    const expected = (more) => explorer.expectedErrors(setting, outcomes, more).accuracy;
-    const size = expected({ load, near: Math.exp(-2 * load ** 2) });
+    const { large, most } = explorer.data.trained;
+    function expected(size) {
+      const load = Math.log(Math.min(Math.max(size, 0.02), 20)), near = Math.exp(-2 * load ** 2);
+      return explorer.expectedErrors(setting, outcomes, { load, near });
+    }
+    const { accuracy, recall } = expected(explorer.loadOf(setting)), size = Math.max(accuracy, recall);
     if (size <= large) return "";
-    const reason = expected(far) < size / 2 ? "near the load that the matrix can hold" : "few, long sequences are cheaper than facts";
-    return `The prediction is in doubt: accuracy is typically off by ${size.toFixed(2)}, ${reason}.`;
+    const reason = expected(0.1).recall < size / 2 ? "near the load that the matrix can hold" : "few, long sequences are cheaper than facts";
+    return `The prediction is in doubt: accuracy or recall is typically off by ${Math.min(size, most).toFixed(2)}, ${reason}.`;
   };
 })((window.explorer = window.explorer || {}));
