@@ -32,7 +32,7 @@ from recallbook_theory.expected_errors import ExpectedError, expected_errors
 
 LARGEST_VOCAB = 2**16
 TABLE = "trained_errors.csv"  # weights of expected errors
-LARGE = 0.09  # a prediction warns where accuracy or recall is typically off by more
+LARGE = 0.08  # a prediction warns where accuracy or recall is typically off by more
 MOST = 0.5  # the largest error expected
 NUMBERS = 2**17  # of logits in a sample of facts
 GOLDEN = (5**0.5 - 1) / 2
@@ -74,7 +74,7 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
     setting : Setting
         Attention-only with equal facts and independent or orthogonal embeddings, V at most 65,536.
     warn : bool
-        Whether to warn where accuracy or recall is typically off by more than 0.09, with the reason.
+        Whether to warn where accuracy or recall is typically off by more than 0.08, with the reason.
 
     Raises
     ------
@@ -99,8 +99,8 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
     errors = expected_errors(setting, outcomes, TABLE, **given)
     size = max(errors["accuracy"], errors["recall"])
     if warn and size > LARGE:
-        far = expected_errors(setting, outcomes, TABLE, **variables(0.1))["recall"] < size / 2
-        reason = "load near 1" if far else "few, long sequences are cheaper than facts"
+        near = given["near"] > 0.5  # 0.55 to 1.8
+        reason = "load near 1" if near else "few, long sequences are cheaper than facts"
         warnings.warn(f"in doubt: accuracy or recall off by {size:.2f}, {reason}", stacklevel=2)
     errors = {name: round(min(error, MOST), 3) for name, error in errors.items()}
     return TrainedPrediction(**outcomes, expected_error=ExpectedError(**errors))

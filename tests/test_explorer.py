@@ -304,7 +304,7 @@ def test_expected_errors_of_training_to_the_end_are_those_of_the_package(page, s
 @pytest.mark.parametrize(
     ("sizes", "reason"),
     [
-        ((256, 8, 42, 4096), "near the load"),
+        ((256, 64, 42, 1024), "near the load"),
         ((256, 128, 64, 160), "few, long"),
         ((256, 8, 128, 4096), ""),
     ],

@@ -188,6 +188,21 @@ def test_expected_errors_are_fitted_on_the_map():
     calibrated(frame.assign(**expected.add_prefix("expected_")))
 
 
+def test_where_the_load_is_named_a_smaller_load_halves_the_error():
+    warned = trained_map.rows(fresh=False).query("warns and 0.6 < load < 1.6").iloc[::10]
+    halved = []
+    for row in warned.to_dict("records"):
+        outcomes = {name: row[f"predicted_{name}"] for name in error_map.QUANTITIES}
+        now, far = (
+            expected_errors.expected_errors(
+                error_map.as_setting(row), outcomes, trained.TABLE, **trained.variables(share)
+            )["recall"]
+            for share in (row["load"], 0.1)
+        )
+        halved.append(far < now / 2)
+    assert len(halved) > 10 and np.mean(halved) > 0.75
+
+
 def test_expected_errors_at_fresh_settings():
     frame = trained_map.rows(fresh=True)
     assert len(frame) >= 30
@@ -210,7 +225,7 @@ def calibrated(frame):
         ((35, 33, 22, 94), "few, long sequences"),  # found: 0.07 too high
         ((85, 61, 34, 241), "few, long sequences"),
         ((34, 34, 19, 100), "few, long sequences"),
-        ((64, 8, 19, 1024), "load near 1"),
+        ((256, 64, 42, 1024), "load near 1"),
     ],
 )
 def test_a_warning_names_the_reason_and_the_error(sizes, reason):

@@ -41,13 +41,10 @@
   // In words, where accuracy or recall is typically off by much, and why.
   explorer.trainedDoubts = function (setting, outcomes) {
     const { large, most } = explorer.data.trained;
-    function expected(size) {
-      const load = Math.log(Math.min(Math.max(size, 0.02), 20)), near = Math.exp(-2 * load ** 2);
-      return explorer.expectedErrors(setting, outcomes, { load, near });
-    }
-    const { accuracy, recall } = expected(explorer.loadOf(setting)), size = Math.max(accuracy, recall);
+    const load = Math.log(Math.min(Math.max(explorer.loadOf(setting), 0.02), 20)), near = Math.exp(-2 * load ** 2);
+    const { accuracy, recall } = explorer.expectedErrors(setting, outcomes, { load, near }), size = Math.max(accuracy, recall);
     if (size <= large) return "";
-    const reason = expected(0.1).recall < size / 2 ? "near the load that the matrix can hold" : "few, long sequences are cheaper than facts";
+    const reason = near > 0.5 ? "near the load that the matrix can hold" : "few, long sequences are cheaper than facts";
     return `The prediction is in doubt: accuracy or recall is typically off by ${Math.min(size, most).toFixed(2)}, ${reason}.`;
   };
 })((window.explorer = window.explorer || {}));
