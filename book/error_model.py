@@ -1,5 +1,6 @@
 """The model of expected errors (:mod:`recallbook_theory.expected_errors`), fitted on the committed
-map: ``python book/error_model.py`` writes its weights into the package.
+map, and the one of training to the end, fitted on its own map: ``python book/error_model.py`` writes
+their weights into the package.
 
 The chance of the misses of the map is made largest: normal, with the variance of the
 model and that of the simulation added, and weights held small. Ten folds say by how much errors
@@ -7,6 +8,7 @@ outside of those fitted are larger; by this the model is widened."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,10 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from recallbook_studies import error_map
+from recallbook_studies.ch12 import trained_map
 from recallbook_studies.error_map import QUANTITIES
-from recallbook_theory.expected_errors import WEIGHTS, product, variables
+from recallbook_theory import trained
+from recallbook_theory.expected_errors import FOLDER, TABLE, product, variables
 from recallbook_theory.symbolic.expressions import Array
 
 FOLDS, PENALTY = 10, 0.5  # of squared weights of standardised features
@@ -33,6 +37,12 @@ MLP = (
     " even * L; even * N/V; narrow * scatter lock; narrow * even; narrow * m; tails * scatter own;"
     " tails * m; tails * d; tails * V; m * scatter own; m * scatter lock"
 ).split("; ")
+
+TRAINED = (
+    "load; load * load; near; N/V; L/V; alone; own; scatter own; V; N/V * L/V; load * N/V; load * L/V;"
+    " near * N/V; near * L/V; near * scatter own"
+).split("; ")
+UNVARIED = 0.01  # least standard error of the few seeds of training
 
 
 def features(mlp: bool, name: str) -> list[str]:
@@ -61,7 +71,9 @@ def weights_of(columns: Array, miss: Array, error: Array) -> Array:
     return np.array([found[0] - slopes @ mean, *slopes])
 
 
-def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+def fitted(
+    frame: pd.DataFrame, features: Callable[[bool, str], list[str]] = features
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The weights, a row a feature, and what ten folds expect of each setting of a map, by
     outcome."""
     expected = pd.DataFrame(0.0, frame.index, QUANTITIES)
@@ -87,10 +99,20 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return weights, expected * wider
 
 
+def fitted_trained(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The same of a map of training to the end."""
+    errors = [f"{name}_error" for name in QUANTITIES]
+    frame = frame.assign(width=None, **frame[errors].clip(lower=UNVARIED))
+    weights, expected = fitted(frame, lambda mlp, name: TRAINED)
+    return weights, expected.clip(upper=trained.MOST)
+
+
 def values(row: dict[str, Any], name: str, names: list[str]) -> list[float]:
     """Values of features of a row."""
     outcomes = {quantity: row[f"predicted_{quantity}"] for quantity in QUANTITIES}
     given = variables(error_map.as_setting(row), outcomes, name)
+    if "load" in row:
+        given |= trained.variables(row["load"])
     return [product(given, one) for one in names]
 
 
@@ -101,5 +123,6 @@ def widening(frame: pd.DataFrame, expected: pd.DataFrame) -> float:
 
 
 if __name__ == "__main__":
-    table, _ = fitted(error_map.load())
-    table.to_csv(str(WEIGHTS), index=False, float_format="%.6g", lineterminator="\n")
+    of_training = fitted_trained(trained_map.rows(fresh=False))
+    for file, (table, _) in {TABLE: fitted(error_map.load()), trained.TABLE: of_training}.items():
+        table.to_csv(str(FOLDER / file), index=False, float_format="%.6g", lineterminator="\n")

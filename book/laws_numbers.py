@@ -259,7 +259,7 @@ def sufficient_over_critical() -> pd.Series:
 @cache
 def trained_off() -> pd.Series:
     """Errors of accuracy of training to the end, by whether the prediction warns."""
-    rows = rb.load_results("survives_map").set_index("doubted")
+    rows = rb.load_results("survives_map").set_index("warns")
     return (rows["predicted_accuracy"] - rows["accuracy"]).abs()
 
 

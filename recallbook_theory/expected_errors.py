@@ -20,7 +20,8 @@ import numpy as np
 from recallbook.setting import Setting
 from recallbook_theory import hermite
 
-WEIGHTS = files("recallbook_theory") / "expected_errors.csv"
+FOLDER = files("recallbook_theory")
+TABLE = "expected_errors.csv"
 LARGE = 0.03  # a prediction warns above this
 # sizes of the map
 VOCABS, DIMS, RATIOS = (24, 1024), (3, 10240), (0.5, 300)  # the last N/V
@@ -98,9 +99,9 @@ def product(given: Mapping[str, float], feature: str) -> float:
 
 
 @cache
-def weights(mlp: bool) -> dict[str, dict[str, float]]:
+def weights(mlp: bool, table: str = TABLE) -> dict[str, dict[str, float]]:
     """For each outcome the weights of its features, by name."""
-    with WEIGHTS.open(encoding="utf-8") as file:
+    with (FOLDER / table).open(encoding="utf-8") as file:
         part = [row for row in csv.DictReader(file) if row["mlp"] == str(mlp)]
     return {
         name: {row["feature"]: float(row[name]) for row in part if row[name]}
@@ -108,14 +109,14 @@ def weights(mlp: bool) -> dict[str, dict[str, float]]:
     }
 
 
-def expected_errors(setting: Setting, outcomes: Mapping[str, float]) -> dict[str, float]:
+def expected_errors(
+    setting: Setting, outcomes: Mapping[str, float], table: str = TABLE, **more: float
+) -> dict[str, float]:
     """The expected error of each of these outcomes, which are predicted for a setting with equal
-    facts; lock-on must be among them."""
+    facts; lock-on must be among them. ``more`` variables where the ``table`` of weights has more."""
     errors = {}
     for name in outcomes:
-        given, of_name = (
-            variables(setting, outcomes, name),
-            weights(setting.width is not None)[name],
-        )
+        of_name = weights(setting.width is not None, table)[name]
+        given = variables(setting, outcomes, name) | more
         errors[name] = math.exp(sum(w * product(given, f) for f, w in of_name.items()))
     return errors

@@ -28,14 +28,12 @@ from scipy.stats import binom
 
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
+from recallbook_theory.expected_errors import ExpectedError, expected_errors
 
 LARGEST_VOCAB = 2**16
-# in doubt from this load on, with fewer than two sequences for each fact, and where sequences are longer
-# than the vocabulary; off by about so much there: the 90th percentile over the map of errors
-# (recallbook_studies/ch12/trained_map.py), which a test computes
-NEAR = 0.5
-MAPPED = {"vocab": 512, "seq_len": 256}  # the largest sizes of that map
-ABOUT = {"accuracy": 0.24, "lock_on": 0.41}
+TABLE = "trained_errors.csv"  # weights of expected errors
+LARGE = 0.08  # a prediction warns where accuracy or recall is typically off by more
+MOST = 0.5  # the largest error expected
 NUMBERS = 2**17  # of logits in a sample of facts
 GOLDEN = (5**0.5 - 1) / 2
 PLASTIC = 0.7548776662466927  # with its square the best lattice in two dimensions
@@ -45,11 +43,13 @@ PerFact = Float64[np.ndarray, " n"]
 
 
 class TrainedPrediction(NamedTuple):
-    """Means over embeddings and data; each lies between 0 and 1."""
+    """Means over embeddings and data; each lies between 0 and 1. ``expected_error``: how far each is
+    typically off from 800 steps of training, beyond sampling, as a root mean square, to 0.001."""
 
     accuracy: float
     recall: float
     lock_on: float
+    expected_error: ExpectedError
 
 
 def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction:
@@ -64,16 +64,17 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
 
     It assumes that embeddings stay as drawn and are independent, that training ends (near the
     largest load that takes many steps), without weight decay, and that attention is hard and finds
-    the trigger; with fewer than two sequences for each fact, or sequences longer than V, a model can
-    fit them all without it, in some draws and not in others. Rates and schedules do not enter.
-    Compared with training at V from 16 to 512, L to 256 and d to 2 V. Seconds at V of thousands, less where all facts fit.
+    the trigger; few, long sequences a model can fit without it, in some draws and not in others. What
+    this costs is an expected error, fitted to training for 800 steps (``book/error_model.py``) at V from 16 to 512,
+    L to 256 and d to 2 V; beyond these sizes nothing was trained, and nothing warns. Rates and
+    schedules do not enter. Seconds at V of thousands, less where all facts fit.
 
     Parameters
     ----------
     setting : Setting
         Attention-only with equal facts and independent or orthogonal embeddings, V at most 65,536.
     warn : bool
-        Whether to warn where the map of errors found it wrong.
+        Whether to warn where accuracy or recall is typically off by more than 0.08, with the reason.
 
     Raises
     ------
@@ -93,26 +94,23 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
     shown = seen(setting)
     recall = shown * share_held(vocab, dim, shown * vocab, samples)
     locked = lock_on(vocab, dim, setting.seq_len)
-    doubt = doubts(setting) if warn else ""
-    if doubt:
-        sizes = " and ".join(f"{name} by about {size}" for name, size in ABOUT.items())
-        warnings.warn(f"prediction in doubt: {doubt}: off in {sizes}", stacklevel=2)
-    return TrainedPrediction(locked * recall, recall, locked)
+    outcomes = {"accuracy": locked * recall, "recall": recall, "lock_on": locked}
+    given = variables(load(vocab, dim, shown * vocab))
+    errors = expected_errors(setting, outcomes, TABLE, **given)
+    size = max(errors["accuracy"], errors["recall"])
+    if warn and size > LARGE:
+        near = given["near"] > 0.5  # 0.55 to 1.8
+        reason = "load near 1" if near else "few, long sequences are cheaper than facts"
+        warnings.warn(f"in doubt: accuracy or recall off by {size:.2f}, {reason}", stacklevel=2)
+    errors = {name: round(min(error, MOST), 3) for name, error in errors.items()}
+    return TrainedPrediction(**outcomes, expected_error=ExpectedError(**errors))
 
 
-def doubts(setting: Setting) -> str:
-    """Why a prediction is in doubt, or nothing."""
-    vocab, share = setting.vocab, load(setting.vocab, setting.dim, setting.vocab * seen(setting))
-    reasons = {
-        f"facts are {share:.2g} of the largest load": share > NEAR,
-        f"samples={setting.samples} below {2 * vocab}, two for each fact": setting.samples
-        < 2 * vocab,
-        f"seq_len={setting.seq_len} above vocab={vocab}": setting.seq_len > vocab,
-    }
-    for name, most in MAPPED.items():
-        size = getattr(setting, name)
-        reasons[f"{name}={size} beyond the map of errors, {most}"] = size > most
-    return "; ".join(reason for reason, applies in reasons.items() if applies)
+def variables(share: float) -> dict[str, float]:
+    """What expected errors depend on more here: the logarithm of the load, in the range of the map
+    of errors, and how near 0 it is."""
+    log = math.log(np.clip(share, 0.02, 20))
+    return {"load": log, "near": math.exp(-2 * log**2)}
 
 
 def seen(setting: Setting) -> float:

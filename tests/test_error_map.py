@@ -66,7 +66,7 @@ def test_expected_errors_are_fitted_on_the_map():
     """The committed weights, and what ten folds say of settings outside of those fitted: errors as
     large as expected, and most of what is off above the threshold."""
     found, expected = error_model.fitted(MAP)
-    committed = pd.read_csv(str(expected_errors.WEIGHTS))
+    committed = pd.read_csv(str(expected_errors.FOLDER / expected_errors.TABLE))
     pd.testing.assert_frame_equal(found, committed, rtol=0.02, atol=2e-3)
     warned, off = expected.max(axis=1) > expected_errors.LARGE, error_map.judged()["off"]
     assert off.sum() > 90 and off[warned].sum() > 0.75 * off.sum()

@@ -4,6 +4,7 @@ Chromium."""
 import itertools
 import json
 import math
+import re
 import warnings
 from dataclasses import replace
 from urllib.parse import urlencode
@@ -24,6 +25,7 @@ from recallbook_studies import laws
 from recallbook_studies.ch02 import retrieval
 from recallbook_studies.error_map import QUANTITIES
 from recallbook_studies.explorer import cases as of, scripts, table
+from recallbook_theory import trained
 from recallbook_theory.bounds.coverage import coverage_samples
 from recallbook_theory.expected_errors import LARGE, expected_errors
 from recallbook_theory.symbolic import expressions as symbols
@@ -285,6 +287,37 @@ def test_expected_errors_are_those_of_the_package(page, sizes):
         said = page.evaluate("([s, found]) => explorer.doubts(s, found)", given)
         few = 2 * chosen.samples < chosen.vocab
         assert (said != "") == (few or max(expected.values()) > LARGE), chosen
+
+
+@in_chromium
+@some(24)
+def test_expected_errors_of_training_to_the_end_are_those_of_the_package(page, sizes):
+    outcomes = {"accuracy": 0.5, "lock_on": 0.8, "recall": 0.6}
+    given, chosen = trained.variables(0.6), fields(sizes) | {"learner": "trained"}
+    ask = "([s, found, given]) => explorer.expectedErrors(s, found, given)"
+    found = page.evaluate(ask, [chosen, outcomes, given])
+    expected = expected_errors(sizes, outcomes, trained.TABLE, **given)
+    assert found == pytest.approx(expected, rel=1e-6)
+
+
+@in_chromium
+@pytest.mark.parametrize(
+    ("sizes", "reason"),
+    [
+        ((256, 64, 42, 1024), "near the load"),
+        ((256, 128, 64, 160), "few, long"),
+        ((256, 8, 128, 4096), ""),
+    ],
+)
+def test_why_training_to_the_end_is_in_doubt(page, sizes, reason):
+    setting = sized(*sizes)
+    chosen = fields(setting) | {"learner": "trained"}
+    said = page.evaluate("s => explorer.doubts(s, explorer.predict(s))", chosen)
+    assert reason in said and bool(reason) == bool(said)
+    errors = rb.predict_trained(setting, warn=False).expected_error
+    size = max(errors.accuracy, errors.recall)
+    assert (size > trained.LARGE) == bool(reason)
+    assert not reason or float(re.search("by (0[.0-9]+)", said)[1]) == pytest.approx(size, abs=0.02)
 
 
 @in_chromium

@@ -69,7 +69,10 @@ def facts() -> dict[str, Any]:
         },
         "recall_terms": list(recall_symbols.mean_squares()),
         "expected": {
-            "weights": {kind: expected_errors.weights(mlp) for kind, mlp in KINDS.items()},
+            "weights": {
+                **{kind: expected_errors.weights(mlp) for kind, mlp in KINDS.items()},
+                "trained": expected_errors.weights(False, trained.TABLE),
+            },
             "shapes": {kind: shape(kind) for kind in cases.ACTIVATIONS},
             "vocabs": expected_errors.VOCABS,
             "dims": expected_errors.DIMS,
@@ -77,7 +80,7 @@ def facts() -> dict[str, Any]:
             "few": [expected_errors.FEWEST_TOKENS, expected_errors.FEWEST_DIMS],
             "large": expected_errors.LARGE,
         },
-        "trained": {"near": trained.NEAR, "about": trained.ABOUT, "mapped": trained.MAPPED},
+        "trained": {"large": trained.LARGE, "most": trained.MOST},
         "sufficient": proved[
             ["vocab", "seq_len", "dim", "trigger_in_values", "sufficient"]
         ].to_dict("records"),

@@ -71,8 +71,9 @@
   // Predictions at sizes inside the table; `phase` is null where the table does not know what binds.
   explorer.predict = (setting) => named(lucky(tabulated(setting), setting), setting);
 
-  // The tables have no luck: where attention fails, one answer in V is right.
-  function lucky(found, { vocab }) {
+  // The tables of three steps have no luck: where attention fails, one answer in V is right.
+  function lucky(found, { vocab, learner }) {
+    if (learner === "trained") return found;
     const luck = (1 - found.lock_on) / vocab;
     return { ...found, accuracy: found.accuracy + luck, without: found.without === null ? null : found.without + luck };
   }

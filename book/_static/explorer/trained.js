@@ -38,15 +38,13 @@
     return { accuracy: lock_on * recall, lock_on, recall, phase: null, without: null };
   };
 
-  // In words, where it is in doubt, and by about how much it is then off.
-  explorer.trainedDoubts = function (setting) {
-    const load = explorer.loadOf(setting), { near, about, mapped } = explorer.data.trained, said = [];
-    if (load > near) said.push(`facts are ${load.toFixed(1)} times what the matrix can hold`);
-    if (setting.samples < 2 * setting.vocab) said.push(`N = ${setting.samples} is below 2V`);
-    if (setting.seq_len > setting.vocab) said.push("L is above V");
-    for (const [name, most] of Object.entries(mapped))
-      if (setting[name] > most) said.push(`no runs were compared with ${{ vocab: "V", seq_len: "L" }[name]} above ${most}`);
-    const sizes = Object.entries(about).map(([name, size]) => `${name.replace("_", "-")} by about ${size.toFixed(2)}`);
-    return said.length ? `The prediction is in doubt: ${said.join("; ")}: off in ${sizes.join(", ")}.` : "";
+  // In words, where accuracy or recall is typically off by much, and why.
+  explorer.trainedDoubts = function (setting, outcomes) {
+    const { large, most } = explorer.data.trained;
+    const load = Math.log(Math.min(Math.max(explorer.loadOf(setting), 0.02), 20)), near = Math.exp(-2 * load ** 2);
+    const { accuracy, recall } = explorer.expectedErrors(setting, outcomes, { load, near }), size = Math.max(accuracy, recall);
+    if (size <= large) return "";
+    const reason = near > 0.5 ? "near the load that the matrix can hold" : "few, long sequences are cheaper than facts";
+    return `The prediction is in doubt: accuracy or recall is typically off by ${Math.min(size, most).toFixed(2)}, ${reason}.`;
   };
 })((window.explorer = window.explorer || {}));
