@@ -75,7 +75,7 @@ def recall_of(activation: str, width: int) -> float:
 
 def kernel(activation: str) -> list[float]:
     """Coefficients of the kernel over its value at 1, by power of the overlap."""
-    squares = hermite_coefficients(ACTIVATIONS[activation], 1.0, ORDER).values ** 2
+    squares = hermite_coefficients(ACTIVATIONS[activation], 1.0, ORDER) ** 2
     return [round(float(c), 5) for c in squares / squares.sum()]
 
 

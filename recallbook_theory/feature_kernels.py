@@ -58,7 +58,7 @@ def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int
     s2 = 1.0 + tau
     shared = (1 - 1 / seq_len) / vocab + tau / seq_len**2
     a = (1 / seq_len + shared) / s2
-    phi = hermite.hermite_coefficients(activation, a, ORDER).values
+    phi = hermite.hermite_coefficients(activation, a, ORDER)
     order = np.arange(ORDER + 1.0)
     slope = np.sqrt(order[1:]) * phi[1:] / math.sqrt(a)  # coefficients of phi'
     second = np.sqrt(order[1:-1]) * slope[1:] / math.sqrt(a)  # and of phi''

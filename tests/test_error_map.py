@@ -93,7 +93,9 @@ def test_predictions_are_not_below_chance():
         assert len(frame) > 50 and (frame["predicted_accuracy"] > 0.99 / frame["vocab"]).all()
         assert max(error_map.square_miss(frame, "accuracy").mean(), 0) ** 0.5 < most
     row = frame.iloc[0].to_dict()  # committed predictions are today's
-    assert error_map.predicted(row)["predicted_accuracy"] == pytest.approx(row["predicted_accuracy"])
+    assert error_map.predicted(row)["predicted_accuracy"] == pytest.approx(
+        row["predicted_accuracy"]
+    )
     few = rb.predict(marked(3, 8, 4, 12), warn=False)
     seeds = range(54000, 54060)
     runs = [rb.simulate(marked(3, 8, 4, 12), s, test_samples=300).accuracy for s in seeds]

@@ -150,7 +150,7 @@ def superposition() -> sp.Expr:
 def coefficients(activation: Phi) -> dict[str, float]:
     r"""$\phi_0,\phi_1,H$ at variance 1, and the cap over that of the identity (infinite without
     $\phi_1$)."""
-    first = hermite_coefficients(activation, 1.0, 3).values
+    first = hermite_coefficients(activation, 1.0, 3)
     total = float(moment_table(activation, np.ones(1)).square[0])
     linear = abs(first[1]) > 1e-9
     factor = ((total - first[0] ** 2) / first[1] ** 2) ** 2 if linear else math.inf
@@ -159,7 +159,7 @@ def coefficients(activation: Phi) -> dict[str, float]:
 
 def slope(activation: Phi, variance: float) -> float:
     r"""$\phi_1/\sqrt a$ at a variance $a$ of the pre-activation."""
-    return float(hermite_coefficients(activation, variance, 1).values[1] / math.sqrt(variance))
+    return float(hermite_coefficients(activation, variance, 1)[1] / math.sqrt(variance))
 
 
 # Three steps with attention
