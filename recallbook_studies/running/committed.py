@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from recallbook.arguments import check_seed, check_size, not_allowed
+from recallbook.setting import LATER
 from recallbook_studies.running.archive import load_results, sweeps, tables
 from recallbook_studies.running.catalogue import RowTable
 from recallbook_studies.running.point import Key, digest
@@ -128,8 +129,12 @@ def provenance(table: RowTable, frame: pd.DataFrame, results: Sequence[Result]) 
 
 
 def data_hash(frame: pd.DataFrame) -> str:
-    """SHA-256 of all rows as CSV, independent of their order and of the file's format."""
-    return digest("\n".join(sorted(frame.to_csv(index=False).splitlines())))
+    """SHA-256 of all rows as CSV, independent of their order, of the file's format, and of fields
+    that came later and have their defaults."""
+    later = {name: value for name, value in LATER.items() if name in frame}
+    default = [name for name, v in later.items() if (frame[name].isna() | (frame[name] == v)).all()]
+    kept = frame.drop(columns=default)
+    return digest("\n".join(sorted(kept.to_csv(index=False).splitlines())))
 
 
 def commit(root: Path = ROOT) -> dict[str, Any]:
