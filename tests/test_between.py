@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import recallbook as rb
-from recallbook_theory.prediction import theory_of
 from recallbook_theory.steps import FactSample, outcomes
 
 SMALL = {"vocab": 40, "seq_len": 6, "dim": 20, "samples": 300}
@@ -167,21 +166,3 @@ def test_a_schedule_is_predicted():
     runs = [rb.simulate(WALL, s, value_steps=4, rate=falling).recall for s in seeds]
     assert fall.recall == pytest.approx(np.mean(runs), abs=0.04)
     assert abs(fall.recall - constant.recall) > 0.05
-
-
-def told(row):
-    """The typical error of accuracy that a prediction of this row of the map has."""
-    setting = rb.Setting(**{name: row[name] for name in ("vocab", "seq_len", "dim", "samples")})
-    theory = theory_of(setting, value_steps=row["value_steps"], rate=row["rate"])
-    outcomes = {name: row[f"predicted_{name}"] for name in ("accuracy", "lock_on", "recall")}
-    return theory.expected_errors(setting, outcomes)["accuracy"]
-
-
-def test_typical_errors_are_those_of_the_map():
-    """Beyond sampling, for each of the three reasons."""
-    frame = rb.load_results("between_map").query("value_steps > 1")
-    frame["told"] = [told(row) for row in frame.to_dict("records")]
-    assert (frame["vocab"] < 64).sum() >= 30 and (frame["predicted_lock_on"] < 0.9).sum() >= 30
-    square = (frame["predicted_accuracy"] - frame["accuracy"]) ** 2 - frame["accuracy_error"] ** 2
-    found = square.groupby(frame["told"]).mean().clip(lower=0) ** 0.5
-    assert len(found) == 3 and (found / found.index).between(0.7, 1.2).all(), found

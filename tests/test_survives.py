@@ -15,6 +15,7 @@ from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.critical import critical_table
 from recallbook_studies.running.committed import again
 from recallbook_studies.sweeps import ROW_TABLES
+from recallbook_theory.prediction import theory_of
 
 MIDDLE = 3.2  # critical N over V at the base, in made-up runs
 LEVEL_TOLERANCE = {"accuracy": 0.03, "recall": 0.03, "lock_on": 0.03}
@@ -136,3 +137,24 @@ def test_a_search_made_again():
     by = [kept["rate"], kept["decay"]]
     old, new = kept["accuracy"].groupby(by).mean(), made["accuracy"].groupby(by).mean()
     assert len(made) == 20 and (old - new).abs().max() < 0.03
+
+
+# Errors of several value steps
+
+
+def told(row):
+    """The typical error of accuracy that a prediction of this row of the map has."""
+    setting = rb.Setting(**{name: row[name] for name in ("vocab", "seq_len", "dim", "samples")})
+    theory = theory_of(setting, value_steps=row["value_steps"], rate=row["rate"])
+    outcomes = {name: row[f"predicted_{name}"] for name in ("accuracy", "lock_on", "recall")}
+    return theory.expected_errors(setting, outcomes)["accuracy"]
+
+
+def test_typical_errors_are_those_of_the_map():
+    """Beyond sampling, for each of the three reasons."""
+    frame = rb.load_results("between_map").query("value_steps > 1")
+    frame["told"] = [told(row) for row in frame.to_dict("records")]
+    assert (frame["vocab"] < 64).sum() >= 30 and (frame["predicted_lock_on"] < 0.9).sum() >= 30
+    square = (frame["predicted_accuracy"] - frame["accuracy"]) ** 2 - frame["accuracy_error"] ** 2
+    found = square.groupby(frame["told"]).mean().clip(lower=0) ** 0.5
+    assert len(found) == 3 and (found / found.index).between(0.7, 1.2).all(), found
