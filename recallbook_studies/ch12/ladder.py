@@ -36,7 +36,6 @@ BUDGETS = (400, 1600, 6400)  # steps
 SEEDS = range(10)
 # where no pair gets further, nothing was learnt that could tell them apart, and the base's is kept
 NOTHING = 0.1
-OFF = 0.03  # a miss above this, beyond sampling
 ROUNDING = 1e-6  # of committed digits: a pair that lies at the standard error is as good
 
 
@@ -154,13 +153,6 @@ def shown(vocab: int, seq_len: int, samples: int, seed: int) -> float:
     """Share of the facts that the training sequences of this draw show."""
     problem = draw(Setting(vocab=vocab, seq_len=seq_len, dim=1, samples=samples), seed)
     return len(set(problem.labels.tolist())) / vocab
-
-
-def miss(short: pd.Series) -> str:
-    """Minus the mean shortfall over draws; *off* if it is above 0.03 by more than two standard
-    errors."""
-    off = abs(short.mean()) - 2 * short.sem() > OFF
-    return f"{0 - round(short.mean(), 2) + 0:+.2f}" + " off" * bool(off)
 
 
 def fitted(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
