@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -191,11 +191,11 @@ class Setting:
         """Whether the loss has no weights and the logits no bias, however frequent tokens are."""
         return self.loss_weights == "equal" and self.output_bias == "none"
 
-    def require_equal(self, reason: str, fields: Iterable[str] = tuple(LATER)) -> None:
-        """Refuse unless these fields are as with equal facts; ``reason`` ends the sentence."""
-        for name in fields:
-            if getattr(self, name) != LATER[name]:
-                raise not_allowed(name, getattr(self, name), f"{LATER[name]!r}: {reason}")
+    def require_equal(self, reason: str) -> None:
+        """Refuse unless facts are equal and steps plain; ``reason`` ends the sentence."""
+        for name, value in LATER.items():
+            if getattr(self, name) != value:
+                raise not_allowed(name, getattr(self, name), f"{value!r}: {reason}")
 
     @property
     def mlp_input_scale(self) -> float:

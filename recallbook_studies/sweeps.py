@@ -11,7 +11,8 @@ from typing import Any
 
 from recallbook.setting import Setting
 from recallbook_studies import error_map
-from recallbook_studies.ch06 import certificates, lengths, sandwich
+from recallbook_studies.ch05 import cures
+from recallbook_studies.ch06 import certificates, sandwich
 from recallbook_studies.ch07 import phase
 from recallbook_studies.ch09 import accuracy_sizes, capacities, quantiles
 from recallbook_studies.ch11 import embedding_tables, unequal_map
@@ -80,17 +81,18 @@ _TABLES = (
         "case vocab seq_len dim trigger_in_values embeddings accuracy",
     ),
     RowTable(
+        "cures",
+        "what removes the slope",
+        cures.row,
+        "cure vocab seq_len dim samples",
+        empty="predicted_accuracy predicted_lock_on predicted_recall",
+    ),
+    RowTable(
         "critical_sizes",
         "predicted critical N for accuracy 0.9",
         accuracy_sizes.row,
         "trigger_in_values vocab seq_len dim",
         empty="critical critical_50 critical_99",
-    ),
-    RowTable(
-        "lengths",
-        "the length up to which critical N does not depend on it",
-        lengths.row,
-        "vocab ratio",
     ),
     RowTable(
         "capacities",

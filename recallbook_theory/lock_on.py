@@ -18,7 +18,6 @@ from recallbook_theory.values import (
     POINTS,
     coordinate_shape,
     effective_dim,
-    length_variance,
     lognormal_variable,
     normal,
     shared_by_tokens,
@@ -96,7 +95,7 @@ def values(setting: Setting, shared: Values | None = None) -> Values:
 def leading_terms(setting: Setting, without: tuple[str, ...] = ()) -> Leading:
     """Evaluate the expressions of step 2 at every point, some noises left out."""
     given, mlp, zero = values(setting), setting.width is not None, np.zeros(2**POINTS)
-    if not length_variance(setting):
+    if not setting.law.length_variance(setting.dim):
         without = (*without, "unequal lengths")
     terms = [(name, x) for name, x in symbolic.lock_terms(mlp).items() if name not in without]
     token = {name: numeric(term.token)(given) + zero for name, term in terms}

@@ -35,7 +35,8 @@ PROBED = 0.125  # the share of a sample whose responses are followed
 LARGEST_VOCAB = 2**14
 NO_LABEL = 1e-10  # of the largest eigenvalue of labels: what no label has a part in
 NOISES = tuple(mean_squares())  # of step 3
-RATES = (0.25, 0.5, 0.75, 1.0, 1.5)  # in units of ln V: the grid of the best rate
+# in units of ln V, where the best rate is looked for: down from the first or, if that is worse, up
+RATES = (0.5, 0.25, 0.75, 1.0, 1.5)
 # how far accuracy and recall are typically off, a root mean square over the map (`between_map`), by the
 # first that applies: after more than SOON steps at a rate above SLOW ln V some facts are left and attention
 # fails in some sequences, or in none; else, from 8 tokens on
@@ -97,16 +98,21 @@ class ManySteps(Theory):
         units = [x * math.log(setting.vocab) for x in RATES]
         tried = [self.rates] if self.rates else [(unit,) * self.value_steps for unit in units]
         reached = {}
+        best = tried[0]
         with tqdm(desc="value steps", leave=False, disable=None, delay=SILENT) as progress:
             for rates in tried:
                 reached[rates] = outcomes(setting, rates, progress)[-1]
-                if asked.level is not None and reached[rates][0] >= asked.level:
+                better = reached[rates][0] > reached[best][0]
+                best = rates if better else best
+                enough = asked.level is not None and reached[rates][0] >= asked.level
+                # accuracy has one peak in the rate: it lies below the first, or before what is worse
+                passed = {1: False, 2: better}.get(len(reached), not better)
+                if enough or passed:
                     break
-        best = max(reached, key=lambda rates: float(reached[rates][0]))
         accuracy, lock_on, recall = map(float, reached[best])
         error = math.sqrt(recall * (1 - recall) / math.prod(samples(setting.vocab)))
-        said = f"rate={max(best):.3g} above {RATES[-1]} ln V was not compared with simulation"
-        remarks = (said,) if max(best) > units[-1] else ()
+        said = f"rate={max(best):.3g} above {max(RATES)} ln V was not compared with simulation"
+        remarks = (said,) if max(best) > max(units) else ()
         rate = best[0] if len({*best}) == 1 else best
         return Averages(accuracy, lock_on, recall, error, remarks=remarks, rate=rate)
 

@@ -1,4 +1,4 @@
-r"""A setting, or a table of settings, as values of symbols: the one place where fields meet
+r"""A setting as values of symbols: the one place where fields meet
 $V,N,L,d,\tau$."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,6 @@ from recallbook.setting import Setting
 from recallbook_theory.symbolic.expressions import Array, L, N, V, Values, d, tau
 from recallbook_theory.symbolic.lock_terms import M, Q, T
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-FIELDS = {V: "vocab", N: "samples", d: "dim", L: "seq_len"}
 FAR = 1e9  # stands for d = infinity: orthogonal embeddings do not interfere
 
 
@@ -34,11 +30,6 @@ def is_far(dim: float) -> bool:
     return dim > 1e6
 
 
-def length_variance(setting: Setting) -> float:
-    """Variance of an embedding's squared length, whose mean is 1."""
-    return setting.law.length_variance(setting.dim)
-
-
 def sizes(setting: Setting) -> Values:
     r"""$V,N,L,\tau$ and the effective $d$."""
     return {
@@ -47,15 +38,6 @@ def sizes(setting: Setting) -> Values:
         L: setting.seq_len,
         d: effective_dim(setting),
         tau: float(setting.trigger_in_values),
-    }
-
-
-def columns(frame: pd.DataFrame) -> Values:
-    """The sizes in a table's columns, as arrays; :data:`FIELDS` that it lacks are left out."""
-    return {
-        symbol: frame[name].to_numpy(float)
-        for symbol, name in FIELDS.items()
-        if name in frame.columns
     }
 
 
@@ -139,7 +121,7 @@ def coordinate_shape(dim: float) -> float:
 
 def lengths(setting: Setting, axis: str) -> Array:
     """Squared length of an embedding."""
-    return gamma_variable(axis, length_variance(setting))
+    return gamma_variable(axis, setting.law.length_variance(setting.dim))
 
 
 def shared_by_tokens(setting: Setting) -> Values:

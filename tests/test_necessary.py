@@ -18,7 +18,6 @@ import recallbook as rb
 from recallbook_theory import moments
 from recallbook_theory.bounds import closed_form, coverage, necessary, recall_law
 from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, tau
-from recallbook_theory.values import length_variance
 
 PAGE = Path(__file__).parent.parent / "book" / "proofs_necessary.md"
 
@@ -134,7 +133,9 @@ def test_the_pull_has_all_terms_of_the_table(setting):
     """Power by power it is what the table's polynomials in |t|^2 give in the mean over t."""
     exact, sizes = moments.exact(setting), values(setting)
     given = (exact.pull + 2 * exact.overlap).coef  # |t|^2 is a gamma variable: E T^k is a product
-    means = np.cumprod([1.0, *(1 + j * length_variance(setting) for j in range(len(given) - 1))])
+    means = np.cumprod(
+        [1.0, *(1 + j * setting.law.length_variance(setting.dim) for j in range(len(given) - 1))]
+    )
     whole = float(given @ means)
     found = np.polynomial.Polynomial(necessary.pull_parts(sizes))(1 / setting.samples)
     assert found == pytest.approx(whole, rel=1e-9)

@@ -19,7 +19,7 @@ from recallbook_studies.running.store import APPLICATION, Result, Store, StoreFa
 pytestmark = pytest.mark.essential
 
 KILLS = 20
-KIND = "lengths"  # a table's store, by its name
+KIND = "largest"  # a table's store, by its name
 FIELDS = [{"vocab": 256, "ratio": 0.1 * n} for n in range(40)]
 KEYS = [Key(canonical(fields), fields) for fields in FIELDS]
 OUTCOME = [{"lock_on": 0.3, "size": math.inf, "a name": None}] * 2

@@ -1,70 +1,21 @@
-"""The ladder's sweep: what is committed, made again; laws and tables of it, on made-up runs whose
-answers are known."""
+"""The ladder's sweep: what is committed, made again."""
 
-import math
-from itertools import product
-
-import numpy as np
-import pandas as pd
 import pytest
 from sized import sized
 
 import recallbook as rb
 from recallbook_studies.ch12 import capacity, ladder
 from recallbook_studies.ch12.rungs import RUNGS
-from recallbook_studies.critical import critical_table
 from recallbook_studies.running.committed import again
 from recallbook_studies.sweeps import ROW_TABLES
 from recallbook_theory.prediction import theory_of
 
-MIDDLE = 3.2  # critical N over V at the base, in made-up runs
 LEVEL_TOLERANCE = {"accuracy": 0.03, "recall": 0.03, "lock_on": 0.03}
 CHEAP = [  # rung, L, d, N
     ("three steps", 8, 32, 256), ("AdamW", 8, 32, 64),
     pytest.param("tuned rates", 8, 16, 64, marks=pytest.mark.nightly),
     pytest.param("MLP", 8, 32, 64, marks=pytest.mark.nightly),
 ]  # fmt: skip
-
-
-# Made-up runs
-
-
-def made_up(exponents=(0.5, -1.0, 1.5), top=1.0):
-    """Accuracy as a logistic function of log N, whose middle is a product of powers of L, d and
-    V."""
-    rows = []
-    base = ladder.BASE
-    shapes = {tuple({**base, name: f * x}.items()) for name, x in base.items() for f in (0.5, 1, 2)}
-    for shape in map(dict, sorted(shapes)):
-        ratios = [shape[name] / base[name] for name in ("seq_len", "dim", "vocab")]
-        powers = [r**power for r, power in zip(ratios, exponents, strict=True)]
-        middle = MIDDLE * base["vocab"] * math.prod(powers)
-        counts = [round(share * shape["vocab"]) for share in (0.5, 1, 2, 4, 8, 16)]
-        for count, seed in product(counts, ladder.SEEDS):
-            place = [seed, count, *map(int, shape.values())]
-            shift = 0.1 * np.random.default_rng(place).standard_normal()
-            accuracy = top / (1 + (middle / count) ** 2 * math.exp(shift))
-            found = {"rung": "AdamW", "samples": count, "seed": seed, "accuracy": accuracy}
-            rows.append(found | shape)
-    return pd.DataFrame(rows)
-
-
-def test_exponents_of_made_up_runs():
-    fits = ladder.fitted(made_up()).set_index("size")
-    # read off a grid of factors of two
-    assert fits["exponent"].to_dict() == pytest.approx(
-        {"seq_len": 0.5, "dim": -1.0, "vocab": 1.5}, abs=0.12
-    )
-    assert (fits["low"] < fits["exponent"]).all() and (fits["exponent"] < fits["high"]).all()
-    table = critical_table(made_up(), ["rung", *ladder.BASE], outcome="accuracy").set_index(
-        ["vocab", "seq_len", "dim"]
-    )
-    assert table.loc[tuple(ladder.BASE.values()), "critical"] == pytest.approx(
-        MIDDLE * 64, rel=0.05
-    )
-    never = ladder.fitted(made_up(top=0.4))
-    assert len(never) == 3 and never["exponent"].isna().all()
-    assert fits["curves"].tolist() == [3] * 3 and fits["outside"].tolist() == [0] * 3
 
 
 def test_facts_held_by_plain_calls():

@@ -1,5 +1,4 @@
-r"""The ladder's committed runs, trained again from their own columns; the rates that a search keeps;
-critical N and its exponents, rung by rung.
+r"""The ladder's committed runs, trained again from their own columns; the rates that a search keeps.
 
 ``survives`` has every rung at every shape and number of sequences, and at the base after three
 numbers of steps; beside it tokens by Zipf's law. ``survives_long`` has the two matrices at lengths
@@ -13,7 +12,6 @@ digit; means over seeds do. The base's runs were made on a GPU."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -27,7 +25,6 @@ from recallbook.setting import Setting
 from recallbook_studies import grids
 from recallbook_studies.ch12.rungs import RUNGS
 from recallbook_studies.ch12.training import STEPS, train
-from recallbook_studies.critical import exponents
 from recallbook_studies.running.archive import load_results
 
 # through which one size at a time is varied
@@ -134,7 +131,7 @@ def choose(frame: pd.DataFrame) -> dict[tuple[Any, ...], Pair]:
     return kept
 
 
-# Accuracy beside coverage, and laws of N
+# Accuracy beside coverage
 
 
 def curves(frame: pd.DataFrame) -> pd.DataFrame:
@@ -153,22 +150,3 @@ def shown(vocab: int, seq_len: int, samples: int, seed: int) -> float:
     """Share of the facts that the training sequences of this draw show."""
     problem = draw(Setting(vocab=vocab, seq_len=seq_len, dim=1, samples=samples), seed)
     return len(set(problem.labels.tolist())) / vocab
-
-
-def fitted(frame: pd.DataFrame, level: float = 0.5) -> pd.DataFrame:
-    r"""Exponent of critical N for accuracy in each size for every rung, along that size alone, with
-    its 95 % interval over seeds.
-
-    Columns: ``rung``, ``size``, ``exponent``, ``low``, ``high``, ``curves`` and those ``outside``
-    their grid. No numbers where fewer than two curves cross on the grid."""
-    nothing = dict.fromkeys(("exponent", "low", "high", "curves", "outside"), math.nan)
-    parts = []
-    for name, part in frame.groupby("rung", sort=False):
-        for size in BASE:
-            others = {other: BASE[other] for other in BASE if other != size}
-            try:
-                found = exponents(grids.at(part, **others), [size], outcome="accuracy", level=level)
-            except ValueError:  # too few curves cross to tell the sizes apart
-                found = pd.DataFrame([{"size": size, **nothing}])
-            parts.append(found.assign(rung=name))
-    return pd.concat(parts, ignore_index=True)

@@ -19,7 +19,6 @@ from recallbook_studies.ch02 import associative, retrieval
 from recallbook_studies.ch02.retrieval import cosines
 from recallbook_studies.ch03 import rates
 from recallbook_studies.ch09 import capacities
-from recallbook_studies.ch12 import ladder
 from recallbook_studies.intervals import Interval, seed_interval
 from recallbook_theory.symbolic.expressions import d
 
@@ -59,15 +58,7 @@ def critical_samples(rows: DataFrame) -> Interval:
 
 def exponents(rows: DataFrame, sizes: list[str], outcome: str = "lock_on") -> dict[str, Interval]:
     """Exponents of critical N for one half in these sizes, fitted together."""
-    return _by_size(critical.exponents(rows, sizes, outcome=outcome))
-
-
-def ladder_exponents(rows: DataFrame, level: float = 0.5) -> dict[str, Interval]:
-    """Exponents of critical N for this accuracy of one variant of chapter 12, size by size."""
-    return _by_size(ladder.fitted(rows, level))
-
-
-def _by_size(table: DataFrame) -> dict[str, Interval]:
+    table = critical.exponents(rows, sizes, outcome=outcome)
     return {row.size: Interval(row.exponent, row.low, row.high) for row in table.itertuples()}
 
 
