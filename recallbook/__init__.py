@@ -1,5 +1,6 @@
 """Recall with transformers beyond orthogonal embeddings: the helper package of the book."""
 
+from difflib import get_close_matches as _close
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
@@ -101,9 +102,11 @@ def __getattr__(name: str) -> Any:
     if name == "reference":
         return _import_module("recallbook.training.reference")
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        near = _close(name, __all__, 1)
+        hint = f"; the nearest is {near[0]!r}" if near else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     return getattr(_import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "__version__"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +175,12 @@ class Setting:
         if self.dim < (least := law.least_dim(self.vocab)):
             allowed = f"at least {least} with {law.name} embeddings of {self.vocab} tokens"
             raise not_allowed("dim", self.dim, allowed)
+
+    def __repr__(self) -> str:
+        """Sizes, and what differs from the defaults."""
+        given = ((field, getattr(self, field.name)) for field in fields(self))
+        shown = [f"{field.name}={value!r}" for field, value in given if value != field.default]
+        return f"Setting({', '.join(shown)})"
 
     @property
     def law(self) -> Law:

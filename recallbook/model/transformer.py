@@ -14,11 +14,12 @@ from recallbook.data.residuals import output_bias
 from recallbook.data.task import EMBEDDED, Problem, check_problem
 
 BUFFERS = (*EMBEDDED.values(), "mlp_weights")
+HARD = 1e12  # length of an attention vector whose softmax is hard, but for ties up to rounding
 
 
 class RecallTransformer(nn.Module):
-    r"""Single-layer attention, with or without a fixed random MLP, starting from zero (eq-model,
-    chapter 3).
+    r"""Single-layer attention, with or without a fixed random MLP, at zero or at given weights
+    (eq-model, chapter 3).
 
     $$a_j=\mathrm{softmax}_j(e_j^\top W_{KQ}z_{\rm EOS}),\qquad h=\sum_j a_j e'_j,\qquad
     \text{logits}=U W_V\,g(h)+b,$$ with $e_j=z_{x_j}+\mathbf 1\{j=\ell\}t$, $e'_j=e_j$ or $z_{x_j}$,
@@ -29,15 +30,18 @@ class RecallTransformer(nn.Module):
     ----------
     problem : Problem
         Gives the embeddings, $W_{\rm in}$ and $b$ (buffers), the floating type and the device.
+    weights : Weights or None
+        What three steps ended with; numbers to look at, without gradients. Those of the early-phase limit
+        are scaled until attention is hard.
     dtype, device
         Override the problem's.
 
     Attributes
     ----------
     value : Parameter ``(d, d)`` or ``(d, m)``
-        $W_V$, zero at the start.
+        $W_V$, zero without weights.
     key_query : Parameter ``(d, d)``
-        $W_{KQ}$, zero at the start.
+        $W_{KQ}$, zero without weights.
     input_embeddings, output_embeddings : Tensor ``(V, d)``
         $Z$ and $U$: the problem's, unless others are put in their place.
     """
@@ -50,7 +54,12 @@ class RecallTransformer(nn.Module):
     output_bias: Float[Tensor, " V"]
 
     def __init__(
-        self, problem: Problem, *, dtype: torch.dtype | None = None, device: Device | None = None
+        self,
+        problem: Problem,
+        weights: Weights | None = None,
+        *,
+        dtype: torch.dtype | None = None,
+        device: Device | None = None,
     ) -> None:
         super().__init__()
         problem = check_problem(problem, dtype, device)
@@ -61,6 +70,22 @@ class RecallTransformer(nn.Module):
         like = problem.input_embeddings
         self.value = nn.Parameter(like.new_zeros(self.setting.dim, self.setting.feature_dim))
         self.key_query = nn.Parameter(like.new_zeros(self.setting.dim, self.setting.dim))
+        if weights is not None:
+            self._take(weights)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        return repr(self.setting)
+
+    def _take(self, weights: Weights) -> None:
+        if not isinstance(weights, Weights) or weights.value2.shape != self.value.shape:
+            raise not_allowed("weights", weights, "what three_steps gives for this problem")
+        self.requires_grad_(False)
+        self.value.copy_(weights.value2)
+        self.key_query.copy_(weights.key_query)
+        length = (self.key_query @ self.query).norm()
+        if weights.limit and length > 0:
+            self.key_query.mul_(HARD / length)
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B V"]:
         """Logits ``(B, V)`` for tokens ``(B, L)`` and informative positions ``(B,)``."""

@@ -51,6 +51,20 @@ class Outcome:
     recall: float
 
 
+@dataclass(frozen=True)
+class MeanOutcome(Outcome):
+    """Means over ``seeds`` many draws, with their standard errors ``error``."""
+
+    error: Outcome
+    seeds: int
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{name}={getattr(self, name):.3f} ± {x:.3f}" for name, x in vars(self.error).items()
+        ]
+        return f"MeanOutcome({', '.join(parts)}, seeds={self.seeds})"
+
+
 def evaluate(
     problem: Problem,
     weights: Weights | RecallTransformer,
