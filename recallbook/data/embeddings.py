@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -63,6 +64,7 @@ def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setti
     Any of ``"input"`` and ``"output"``, ``(vocab, dim)``, ``"trigger"`` and ``"query"``, ``(dim,)``:
     NumPy arrays or tensors of any floating type, all finite; no row of a table twice, since facts
     with the same embedding cannot be told apart; no trigger or query of zeros. Else ``ValueError``.
+    Warns where a mean squared length is not 1, as where it is drawn, within a factor of 2.
     """
     if embeddings is None:
         return {}
@@ -73,10 +75,18 @@ def own_tables(embeddings: Embeddings | Mapping[str, Any] | None, setting: Setti
     check_choices("embeddings", given, Embeddings._fields)
     whole, one = (setting.vocab, setting.dim), (setting.dim,)
     shapes = {"input": whole, "output": whole, "trigger": one, "query": one}
-    return {
+    tables = {
         name: _checked(f"embeddings[{name!r}]", table, shapes[name])
         for name, table in given.items()
     }
+    for name, table in tables.items():
+        square = float((table**2).sum(axis=-1).mean())
+        if not 0.5 <= square <= 2:
+            said = f"embeddings[{name!r}] has a mean squared length of {square:.3g}"
+            warnings.warn(
+                f"{said}, where what is drawn has 1: rescale it, or mean it", stacklevel=3
+            )
+    return tables
 
 
 def _checked(field: str, table: Any, shape: tuple[int, ...]) -> Float64[np.ndarray, " ..."]:
