@@ -118,6 +118,7 @@ def test_the_command_prints_the_report(examined):
     for options, message in {
         "--rows 13": "rows=13 is not allowed",
         "--vocab 13": "vocab=13 is not allowed",
+        "--vocab 9 --statistics": "vocab=9 is not allowed: left out with --statistics",
     }.items():
         said = examined(options, status=2)
         assert said.startswith(f"recallbook: {message}") and said.count("\n") == 1, options

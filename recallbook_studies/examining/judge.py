@@ -25,6 +25,7 @@ from recallbook_theory.prediction import theory_of
 Table = Float64[np.ndarray, "V d"]
 Change = Callable[[Table, np.random.Generator], Table]
 ROUNDING = 1e-12  # of the largest singular value: smaller ones are directions without a table
+FAINT = 1e-9  # of the largest number: noise that says what such directions become, as rounding must not
 HUGE = 10  # times the median length: rows that do not count for the mean about which lengths are
 MOST_ROWS, SEQ_LEN, PER_FACT = 512, 16, 8  # of the setting where none is given
 NOTICED = 0.02  # of accuracy: predictions are right to half of it
@@ -52,8 +53,9 @@ def random_spectrum(table: Table, rng: np.random.Generator) -> Table:
     """Replace the singular values of deviations by those of a Gaussian table; keep the mean and
     singular vectors."""
     mean = table.mean(axis=0)
-    left, values, right = np.linalg.svd(table - mean, full_matrices=False)
     drawn = np.linalg.svd(centred(rng.standard_normal(table.shape), rng), compute_uv=False)
+    faint = FAINT * np.abs(table).max() * centred(rng.standard_normal(table.shape), rng)
+    left, values, right = np.linalg.svd(table - mean + faint, full_matrices=False)
     drawn *= np.linalg.norm(values) / np.linalg.norm(drawn)
     return np.asarray(mean + centred((left * drawn) @ right, rng))
 
