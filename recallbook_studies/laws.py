@@ -157,10 +157,15 @@ def random_dim(setting: Setting, accuracy: float) -> int | None:
     smallest whose predicted accuracy is at least this; ``None`` where none is."""
 
     def reached(dim: int) -> bool:
-        return predict(replace(setting, dim=dim), warn=False).accuracy >= accuracy
+        return random_accuracy(setting, dim) >= accuracy
 
     enough = bracket(reached, min(setting.dim, 16), smallest=2).high
     return int(enough) if math.isfinite(enough) else None
+
+
+def random_accuracy(setting: Setting, dim: int) -> float:
+    """Predict the accuracy of Gaussian embeddings in this dimension, at the setting's other sizes."""
+    return predict(replace(setting, dim=dim, embeddings="gaussian"), warn=False).accuracy
 
 
 def least_dim(

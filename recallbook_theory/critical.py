@@ -146,9 +146,10 @@ def capacity(
     warn = check_flag("warn", warn)
     setting_of = _settings("vocab", {"samples": samples, "seq_len": seq_len, "dim": dim, **setting})
     smallest = setting_of(2 if vocab is None else vocab)
+    smallest.require_equal("with unequal facts it would take hours")
     if theory_of(smallest).sampled:
-        allowed = "one with equal facts and no structure of embeddings: others would take hours"
-        raise not_allowed("setting", smallest, allowed)
+        allowed = "a law without structure: with one it would take hours"
+        raise not_allowed("embeddings", smallest.embeddings, allowed)
     theory = theory_of(smallest, value_steps=value_steps, rate=rate)
     without = check_without(theory, smallest, without)
     if vocab is not None:

@@ -126,6 +126,8 @@ COMPLAINTS = {
     "export nothing": "name='nothing' is not allowed",
     "sweep trial --workers 0": "workers=0 is not allowed",
     "sweep trial --workers many": "argument --workers: invalid int value: 'many'",
+    "sweep trial --workers 2 --scheduler x": "workers=2 is not allowed: left out with --scheduler",
+    "export explorer --to .": "to='.' is not allowed: left out",
     "sweep trial --scheduler x": "missing port number in address 'x'",
     "export trial none.sqlite": "to export, make it first",
     "table largest none.sqlite --export": "to export, make it first",
@@ -217,7 +219,8 @@ def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     words = ["sweep", "remedies_many", str(store), "--workers", "2"]
     command = [sys.executable, "-m", "recallbook", *words]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    running = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, **quiet)
+    given = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}
+    running = subprocess.Popen(command, env=given, **quiet)
     try:
         deadline = time.monotonic() + 60
         kept, keys = [], SWEEPS["remedies_many"].keys()
@@ -239,6 +242,7 @@ def test_a_killed_pool_leaves_no_workers_and_goes_on(tmp_path):
     assert not any(map(alive, workers)), "workers outlive their parent"
     with Store(store) as open_store:
         assert open_store.get([result.key for result in kept]) == kept
+    assert os.listdir(tmp_path) == ["s.sqlite"], "nothing else is left"
 
 
 # Predict

@@ -114,9 +114,9 @@ SAID = [  # what the message says, and the call
         ("^values=", lambda v=v: fitted_slope([1, 2, 3], v))
         for v in ([[1.0, 2.0, -1.0]], [[1.0]], [1.0, 2.0, 3.0])
     ),
-    ("^setting=", lambda: capacity(zipf=1.0)),
-    ("^setting=", lambda: capacity(embeddings="low_rank(3)")),
-    ("^setting=", lambda: capacity(value_steps=2, zipf=1.0)),
+    (r"^zipf=1\.0 .*: 0\.0: .*hours", lambda: capacity(zipf=1.0)),
+    (r"^embeddings='low_rank\(3\)'", lambda: capacity(embeddings="low_rank(3)")),
+    ("^output_bias='trained'", lambda: capacity(value_steps=2, output_bias="trained")),
     ("^width=9", lambda: capacity(value_steps=2, width=9)),
     ("^vocab=", lambda: capacity(value_steps=2, samples=10**6, dim=2000)),
     ("^width=8 is not allowed: None", lambda: quantile(sized(20, 6, 16, 200, width=8))),

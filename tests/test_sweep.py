@@ -1,10 +1,12 @@
 """Sweeps: the same rows on every executor, failures as rows, nothing run twice, nothing finished
 lost."""
 
+import os
 import warnings
 from collections import Counter
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 
 import pytest
 from sized import sized
@@ -133,6 +135,13 @@ def test_what_is_stored_is_not_run_again(expected, tmp_path, measured):
     assert set(measured.values()) == {1}
 
 
+@pytest.mark.slow
+def test_workers_that_never_came_up_are_none_that_were_lost():
+    with ProcessPoolExecutor(1, get_context("spawn"), os._exit, (1,)) as pool:
+        with pytest.raises(RuntimeError, match="^no worker came up, and nothing was run.*__main__"):
+            rb.run_sweep(POINTS, pool)
+
+
 class Interrupting(ThreadPoolExecutor):
     """Finishes its first two tasks, then the user presses Ctrl-C."""
 
@@ -142,9 +151,9 @@ class Interrupting(ThreadPoolExecutor):
 
     def submit(self, function, *given):
         future = Future()
-        if len(self.futures) < 2:
+        if not given or len(self.futures) < 2:
             future.set_result(function(*given))
-        self.futures.append(future)
+        self.futures += [future] * len(given)
         return future
 
 
@@ -170,7 +179,7 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(
         count = 0
 
         def submit(self, function, *given):
-            self.count += 1
+            self.count += len(given)
             if self.count == 2:
                 future = Future()
                 if cancelled:

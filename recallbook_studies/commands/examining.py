@@ -6,6 +6,7 @@ import argparse
 import textwrap
 from typing import Any
 
+from recallbook.arguments import not_allowed
 from recallbook_studies.commands.predicting import JSON, add_setting, as_json, chosen_fields
 from recallbook_studies.examining.judge import setting_of
 from recallbook_studies.examining.read import read_rows
@@ -14,7 +15,7 @@ from recallbook_studies.examining.report import examine
 EXAMINE = """\
     Examine one table of embeddings, a row for each token: lengths, mean, spectrum, effective dimensions; then a verdict:
     how well three steps learn with these rows as input embeddings, beside a random table of this size, which property
-    costs most, and what taking it away gives (rb.examine; six predictions, in seconds or a minute).
+    costs most, and what helps most (rb.examine; nine predictions, in seconds or a minute).
 
     PATH ends in .npy, .safetensors, .txt or .vec (GloVe and word2vec), or is a model's folder, or the .json that
     lists its shards. No pickle is ever read: of .npz, .pt, .bin, .gguf and .csv it says how to convert them. Of a large table
@@ -51,8 +52,12 @@ def add_examine(commands: Any, shape: dict[str, Any]) -> None:
 
 
 def _examine(chosen: argparse.Namespace) -> int:
+    fields = chosen_fields(chosen)
+    for name, value in {**fields, "tied": chosen.tied}.items():
+        if chosen.statistics and value:
+            raise not_allowed(name, value, "left out with --statistics")
     read = read_rows(chosen.path, chosen.name, chosen.rows, chosen.drop_bad_rows)
-    verdict = False if chosen.statistics else setting_of(read.table, **chosen_fields(chosen))
+    verdict = False if chosen.statistics else setting_of(read.table, **fields)
     output = read.table if chosen.tied else None
     report = examine(read.table, seed=chosen.seed, verdict=verdict, output=output)
     lines = "\n".join([*read.lines, str(report)])

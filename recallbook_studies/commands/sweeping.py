@@ -67,7 +67,7 @@ def add(commands: Any, shape: dict[str, Any]) -> str:
     out = _add(commands, _export, "export results", EXPORT, shape)
     out.add_argument("store", metavar="STORE", nargs="?", help=STORE)
     folder = "where to write (default: the current folder)"
-    out.add_argument("--to", metavar="FOLDER", default=".", help=folder)
+    out.add_argument("--to", metavar="FOLDER", help=folder)
     again = _add(commands, _recompute, "check committed results", RECOMPUTE, shape)
     count, seed = "how many rows, drawn at random (default: 24)", "which are drawn (default: 0)"
     again.add_argument("--count", type=int, metavar="K", default=24, help=count)
@@ -102,6 +102,8 @@ def _sweep(chosen: argparse.Namespace) -> int:
         export(table, chosen.store)
         return 0
     store = _store(chosen)
+    if chosen.scheduler and chosen.workers is not None:
+        raise not_allowed("workers", chosen.workers, "left out with --scheduler")
     if chosen.device is not None and not table.devices:
         raise not_allowed("device", chosen.device, "left out: this table is made on the CPU")
     device = check_optional(check_device, "device", chosen.device)
@@ -127,7 +129,9 @@ def _told(errors: list[str | None]) -> int:
 
 def _export(chosen: argparse.Namespace) -> int:
     table = _table(chosen)
-    print(*export(table, _store(chosen), chosen.to), sep="\n")
+    if table.write and chosen.to is not None:
+        raise not_allowed("to", chosen.to, f"left out: what {table.name} writes has its place")
+    print(*export(table, _store(chosen), chosen.to or "."), sep="\n")
     return 0
 
 

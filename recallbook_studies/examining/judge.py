@@ -1,13 +1,14 @@
 r"""Judge how well facts are learned with a table of embeddings, beside a random one of its size, and
-which property of the table costs most.
+which property of the table costs most, and what can be done.
 
 A row is the mean plus a deviation; the deviations have lengths, a spectrum, and which way each
 points (clusters). ``PROPERTIES`` gives each of the four what a Gaussian table of this size has, and
-keeps the others as far as they do not follow from it. Ours."""
+keeps the others as far as they do not follow from it. ``REMEDIES`` are what a table can be put
+through. Ours."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +19,13 @@ from tqdm import tqdm
 from recallbook.data.streams import stream
 from recallbook.setting import Setting
 from recallbook_studies.examining.report import TableReport
-from recallbook_studies.laws import random_dim
+from recallbook_studies.laws import random_accuracy, random_dim
 from recallbook_theory.prediction import theory_of
 
 Table = Float64[np.ndarray, "V d"]
 Change = Callable[[Table, np.random.Generator], Table]
 ROUNDING = 1e-12  # of the largest singular value: smaller ones are directions without a table
+FAINT = 1e-9  # of the largest number: noise that says what such directions become, as rounding must not
 HUGE = 10  # times the median length: rows that do not count for the mean about which lengths are
 MOST_ROWS, SEQ_LEN, PER_FACT = 512, 16, 8  # of the setting where none is given
 NOTICED = 0.02  # of accuracy: predictions are right to half of it
@@ -51,8 +53,9 @@ def random_spectrum(table: Table, rng: np.random.Generator) -> Table:
     """Replace the singular values of deviations by those of a Gaussian table; keep the mean and
     singular vectors."""
     mean = table.mean(axis=0)
-    left, values, right = np.linalg.svd(table - mean, full_matrices=False)
     drawn = np.linalg.svd(centred(rng.standard_normal(table.shape), rng), compute_uv=False)
+    faint = FAINT * np.abs(table).max() * centred(rng.standard_normal(table.shape), rng)
+    left, values, right = np.linalg.svd(table - mean + faint, full_matrices=False)
     drawn *= np.linalg.norm(values) / np.linalg.norm(drawn)
     return np.asarray(mean + centred((left * drawn) @ right, rng))
 
@@ -84,11 +87,16 @@ def random_table(table: Table, rng: np.random.Generator) -> Table:
     return rng.standard_normal(table.shape)
 
 
-def whitened(table: Table, rng: np.random.Generator) -> Table:
-    """Subtract the mean, and make singular values equal where there are any."""
-    left, values, right = np.linalg.svd(centred(table, rng), full_matrices=False)
+def white(table: Table, rng: np.random.Generator) -> Table:
+    """Make singular values equal where there are any; the mean is one direction of many."""
+    left, values, right = np.linalg.svd(table, full_matrices=False)
     present = values > ROUNDING * values[0]
     return np.asarray(left[:, present] @ right[present])
+
+
+def whitened(table: Table, rng: np.random.Generator) -> Table:
+    """Subtract the mean, and make singular values equal where there are any."""
+    return white(centred(table, rng), rng)
 
 
 def unit_rows(table: Table, rng: np.random.Generator) -> Table:
@@ -102,22 +110,24 @@ PROPERTIES: dict[str, Change] = {
     "clusters": random_directions,
     "lengths": random_lengths,
 }
-REMEDIES: dict[str, Change] = {"whitened": whitened, "unit rows": unit_rows}  # beside centring
-# what is said of the property that costs most, and what takes it
-SAID = {
-    "mean": ("the mean costs most: it holds {mean_share:.2f} of the squared length", "subtract it"),
-    "spectrum": (
-        "the spectrum costs most: the covariance has {centred_dim:.3g} effective dimensions",
-        "whiten it, as far as random rows are white",
-    ),
-    "clusters": (
-        "clusters cost most: rows are alike where mean, spectrum and lengths do not say so",
-        "no scaling or turning takes them; with random directions",
-    ),
-    "lengths": (
-        "the lengths cost most: their squares have a relative variance of {length_variance:.2g}",
-        "give rows, less the mean, the lengths of random ones",
-    ),
+REMEDIES: dict[str, Change] = {  # beside centring
+    "whitened": whitened,
+    "white with its mean": white,
+    "unit rows": unit_rows,
+}
+# what is said of the property that costs most
+COSTS = {
+    "mean": "the mean costs most: it holds {mean_share:.2f} of the squared length",
+    "spectrum": "the spectrum costs most: the covariance has {centred_dim:.3g} effective dimensions",
+    "clusters": "clusters cost most: rows are alike where mean, spectrum and lengths do not say so",
+    "lengths": "the lengths cost most: their squares have a relative variance of {length_variance:.2g}",
+}
+# what to do, by the accuracy that it gives
+ADVICE = {
+    "without mean": "subtract the mean",
+    "whitened": "subtract the mean, then make singular values equal",
+    "white with its mean": "keep the mean, and make singular values equal",
+    "unit rows": "scale rows to length 1",
 }
 
 
@@ -132,13 +142,18 @@ class Verdict:
     accuracy : dict
         Of ``"the table"``, ``"a random table"`` (Gaussian, of this size), and of the table
         ``"without mean"``, ``"without spectrum"``, ``"without clusters"`` and ``"without lengths"``,
-        each replaced by what random rows have (:mod:`recallbook_studies.examining.judge`).
+        each replaced by what random rows have (:mod:`recallbook_studies.examining.judge`); and of
+        the table ``"whitened"``, without its mean, ``"white with its mean"``, and with
+        ``"unit rows"``.
     acts_like : int or None
-        The dimension in which random embeddings of tokens and labels are predicted to do as well:
-        the table's own if it is as good as a random one, ``None`` if there is none.
+        The dimension in which Gaussian embeddings of tokens and labels are predicted to do as well:
+        the table's own if it is as good as a random one; ``None`` if they do in none, or in any.
     costs_most : str or None
         The one of these four without which accuracy is highest; ``None`` if none gains more than
         ``noticed``.
+    remedy : str or None
+        The highest accuracy, by name, among those without the mean and of the last three; ``None``
+        if none gains more than ``noticed``.
     noticed : float
         The least difference that is called one: 0.02, or three standard errors of a prediction.
     words : str
@@ -149,6 +164,7 @@ class Verdict:
     accuracy: Mapping[str, float]
     acts_like: int | None
     costs_most: str | None
+    remedy: str | None
     noticed: float
     words: str
 
@@ -183,13 +199,14 @@ def tables(
 def judge(
     report: TableReport, table: Table, setting: Setting, output: Table | None, seed: int
 ) -> Verdict:
-    """Predict with the table, with a random one, and without each property: six predictions.
+    """Predict with the table, with a random one, without each property, and with each remedy.
 
     ``output`` has the output embeddings of the same tokens, and is changed alike."""
     cases: dict[str, Change] = {
         "the table": lambda rows, _: rows,
         "a random table": random_table,
         **{f"without {name}": change for name, change in PROPERTIES.items()},
+        **REMEDIES,
     }
     accuracy, noticed = {}, NOTICED
     for name, change in tqdm(cases.items(), unit="prediction", leave=False, disable=None):
@@ -197,25 +214,34 @@ def judge(
         averages = theory_of(setting, given).averages(setting)
         accuracy[name], noticed = averages.accuracy, max(noticed, 3 * averages.error)
     here, random = accuracy["the table"], accuracy["a random table"]
-    lead = here - random
-    most = max(SAID, key=lambda name: accuracy[f"without {name}"])
-    best = accuracy[f"without {most}"]
-    cause = most if best > here + noticed else None
+
+    def best(names: Iterable[str]) -> str | None:
+        most = max(names, key=accuracy.__getitem__)
+        return most if accuracy[most] > here + noticed else None
+
+    cause, remedy = best(f"without {name}" for name in COSTS), best(ADVICE)
     costs = f"neither mean, spectrum, clusters nor lengths alone cost more than {noticed:.2f}"
     if cause:
-        said, remedy = SAID[cause]
-        costs = f"{said.format(**vars(report))}\n  {remedy}: accuracy {here:.2f} -> {best:.2f}"
+        cause = cause.removeprefix("without ")
+        costs = COSTS[cause].format(**vars(report))
+    helps = f"nothing that was tried helps by more than {noticed:.2f}"
+    if remedy:
+        helps = f"what helps most: {ADVICE[remedy]}: accuracy {here:.2f} -> {accuracy[remedy]:.2f}"
+    lead = here - random
     equal = abs(lead) <= noticed
     differs = f"{'better' if lead > 0 else 'worse'} by {abs(lead):.2f} than"
-    acts_like = report.dim if equal else random_dim(setting, here)
-    like = "no random rows of any dimension do as well"
+    if equal and random_accuracy(setting, 2) > here - noticed:
+        acts_like, like = None, "random rows of any dimension do as well"
+    else:
+        acts_like = report.dim if equal else random_dim(setting, here)
+        like = "no random rows of any dimension do as well"
     if acts_like is not None:
         like = f"your {report.dim:,} dimensions act like {acts_like:,} random ones"
+    tried = [f"{name} {accuracy[name]:.2f}" for name in cases]
     words = (
         f"verdict, with V = {setting.vocab:,} of its rows, L = {setting.seq_len:,}, N = {setting.samples:,}\n"
         f"  {'as good as' if equal else differs} a random table of this size: predicted accuracy"
         f" {here:.2f} and {random:.2f}\n"
-        f"  {like}; {costs}\n  "
-        + ", ".join(f"{name} {accuracy[name]:.2f}" for name in cases if "without" in name)
+        f"  {like}; {costs}\n  {', '.join(tried[2:6])}\n  {helps}\n  {', '.join(tried[6:])}"
     )
-    return Verdict(setting, accuracy, acts_like, cause, noticed, words)
+    return Verdict(setting, accuracy, acts_like, cause, remedy, noticed, words)

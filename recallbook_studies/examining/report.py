@@ -102,7 +102,7 @@ def examine(
         Of the rows that a verdict is about.
     verdict : bool or Setting
         Whether to predict what this means for learning facts with these input embeddings, at V = 512
-        or all rows, L = 16 and N = 8 V, or in this setting: six predictions, some seconds each.
+        or all rows, L = 16 and N = 8 V, or in this setting: nine predictions, some seconds each.
     output : array, tensor ``(V, d)`` or None
         Output embeddings of the same tokens, for the verdict, or ``table`` itself, which ties them;
         ``None`` draws them.

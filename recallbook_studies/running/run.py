@@ -97,7 +97,7 @@ def run_sweep(
         If a point is not a :class:`Point`, or the store is another file, damaged, or of another
         version.
     RuntimeError
-        If workers, or the scheduler, died: what finished is stored.
+        If no worker came up; or workers, or the scheduler, died: what finished is stored.
     StoreFault
         An OSError: what the disk, or another process, did to the store; what was stored before is
         kept.
@@ -209,7 +209,12 @@ def _on_executor(
     """Record groups in the order in which they finish. On an interrupt cancel those that wait, and
     record what has finished.
 
-    A group whose worker died has no result: the others go on, then RuntimeError counts them."""
+    A group whose worker died has no result: the others go on, then RuntimeError counts them; or it
+    says that no worker came up."""
+    absent = _problem(executor.submit(int))
+    if absent is not None:
+        needed = "a script that starts them needs `if __name__ == '__main__':`"
+        raise RuntimeError(f"no worker came up, and nothing was run: {needed}") from absent
     under_way = {executor.submit(work, group) for group in groups}
     lost: list[BaseException] = []
     try:

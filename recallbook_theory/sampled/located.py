@@ -48,10 +48,10 @@ def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> Plac
     first = np.searchsorted(ordered, wanted - slack, side="left")  # those before it are below
     last = np.searchsorted(ordered, wanted + slack, side="right")  # those from it on are above
     below, tied = cumulated[first], cumulated[last] - cumulated[first]
-    strictly = below ** (facts.length - 1)
+    strictly, ties = below ** (facts.length - 1), last > first
     values = {
-        symbolic.below: below,
-        symbolic.tied: np.where(last > first, tied, 1.0),
+        symbolic.below: np.where(ties, below, 0.0),
+        symbolic.tied: np.where(ties, tied, 1.0),
         L: facts.length,
     }
     shared = numeric(symbolic.lock_chance)(values)
@@ -59,7 +59,7 @@ def locate(scores: Float64[np.ndarray, " V"], mark: float, facts: Facts) -> Plac
     largest = np.diff(cumulated ** (facts.length - 1))
     wrong = np.zeros((size, size))
     wrong[:, order] = np.where(np.arange(size)[None, :] >= last[:, None], largest[None, :], 0.0)
-    return PlaceChances(np.where(last > first, shared, strictly), wrong)
+    return PlaceChances(np.where(ties, shared, strictly), wrong)
 
 
 def located_counts(
