@@ -22,7 +22,7 @@ TABLE = tomllib.loads((resources.files(__package__) / "answers.toml").read_text(
 SAME = {
     r"\s+": " ",
     "[−–]": "-",
-    "[×·]| x ": "*",
+    r"[×·]|(?<=\d) x (?=\d)": "*",
     r"\^": "**",
     r"%|\bper ?cent\b": "/100",
     r"[≈~]|\w+ ?=": "",
@@ -84,9 +84,9 @@ def agrees(said: str, right: Any, form: str) -> bool:
 def ways(answer: Any) -> set[tuple[str, ...]]:
     """The ways to take an answer apart: a comma may end a part, or belong to a number."""
     parts = np.ravel(answer.tolist() if hasattr(answer, "tolist") else answer)[:99]
-    text = re.sub(r"[\[\]]|tensor|array", "", "; ".join(map(str, parts.tolist())))
+    text = re.sub(r"[\[\]]|tensor|array", "", "; ".join(map(str, parts.tolist()))[:999])
     text = re.sub(r"^\s*\(([^()]*[,;][^()]*)\)\s*$", r"\1", text)
-    breaks = (BREAK,) if re.search(BREAK, text) else (BREAK, r",\s+", ",")
+    breaks = (BREAK,) if re.search(BREAK, text) else (BREAK, r",\s+", r",\s*")
     return {tuple(filter(str.strip, re.split(one, text))) for one in breaks}
 
 
@@ -126,7 +126,7 @@ def judged(asks: dict[str, Any], answer: Any) -> str:
         found = ways(answer)
     except (TypeError, ValueError, RuntimeError):
         found = set()
-    for way in found:
+    for way in sorted(found, key=len, reverse=True):
         alone = len(way) == 1 < len(parts)
         given = [*zip(parts, way * len(parts) if alone else way, asks["right"], strict=False)]
         said = [meanings(text, parts[name]) for name, text, _ in given]
