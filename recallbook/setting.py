@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float64
 
-from recallbook.activations import ACTIVATIONS, Activation
+from recallbook.activations import ACTIVATIONS, Activation, applied
 from recallbook.arguments import (
     check_choice,
     check_exponent,
@@ -208,9 +208,9 @@ class Setting:
         return self.dim if self.width is None else self.width
 
     @property
-    def phi(self) -> Activation | Callable[[torch.Tensor], torch.Tensor]:
+    def phi(self) -> Activation:
         r"""The activation $\phi$ as a function on tensors."""
-        return ACTIVATIONS[self.activation] if isinstance(self.activation, str) else self.activation
+        return applied(self.activation)
 
 
 def zipf_law(vocab: int, exponent: float) -> Float64[np.ndarray, " V"]:

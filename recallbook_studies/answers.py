@@ -121,7 +121,7 @@ def check(label: str, answer: Any = None, setting: Setting | None = None) -> Non
 
 def judged(asks: dict[str, Any], answer: Any) -> str:
     """Say of an answer that it is right or not so, or that it cannot be read, or in two ways."""
-    parts, clear, told = asks["ask"], True, {}
+    parts, clear, told = asks["ask"], True, dict[str, str]()
     try:
         found = ways(answer)
     except (TypeError, ValueError, RuntimeError):
