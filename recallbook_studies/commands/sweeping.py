@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from recallbook.arguments import (
@@ -127,6 +128,8 @@ def _told(errors: list[str | None]) -> int:
 
 def _export(chosen: argparse.Namespace) -> int:
     table = _table(chosen)
+    if not Path(chosen.to).is_dir():
+        raise not_allowed("to", chosen.to, "a folder that is there")
     print(*export(table, _store(chosen), chosen.to), sep="\n")
     return 0
 
