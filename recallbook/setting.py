@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -20,9 +20,6 @@ from recallbook.arguments import (
     not_allowed,
 )
 from recallbook.embedding_laws import Law, parse_law
-
-if TYPE_CHECKING:
-    import torch
 
 LOSS_WEIGHTS = ("equal", "inverse")
 OUTPUT_BIASES = ("none", "calibrated", "trained")
