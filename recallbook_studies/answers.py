@@ -121,27 +121,26 @@ def check(label: str, answer: Any = None, setting: Setting | None = None) -> Non
 
 def judged(asks: dict[str, Any], answer: Any) -> str:
     """Say of an answer that it is right or not so, or that it cannot be read, or in two ways."""
-    parts, clear, told = asks["ask"], True, dict[str, str]()
+    parts, read = asks["ask"], []
     try:
-        found = ways(answer)
+        found = sorted(ways(answer), key=len, reverse=True)
     except (TypeError, ValueError, RuntimeError):
-        found = set()
-    for way in sorted(found, key=len, reverse=True):
-        alone = len(way) == 1 < len(parts)
-        given = [*zip(parts, way * len(parts) if alone else way, asks["right"], strict=False)]
-        said = [meanings(text, parts[name]) for name, text, _ in given]
-        if len(way) not in (1, len(parts)) or not (any(said) if alone else all(said)):
-            continue
-        hits = [name for name, text, right in given if agrees(text, right, parts[name])]
-        if hits and (alone or len(hits) == len(parts)):
-            return f"Right: {'; '.join(hits)}."
-        clear = clear and not told and max(map(len, said)) < 2
-        told = {name: form for name, form in parts.items() if name not in hits}
-        for (name, _, right), values in zip(given, said, strict=True):
-            if "warm" in asks and not alone and name in told:
-                told[name] += f", too {'low' if max(values) < np.ravel(right)[0] else 'high'}"
-    if not told:
-        return f"This cannot be read as {wanted(parts)}. {HOW}"
-    if not clear:
-        return f"A comma makes two things of this. {HOW}"
+        found = []
+    for way in (way for way in found if len(way) in (1, len(parts))):
+        alone = len(way) < len(parts)
+        given = dict(zip(parts, way * len(parts) if alone else way, strict=True))
+        said = [meanings(text, parts[name]) for name, text in given.items()]
+        if any(said) if alone else all(said):
+            pairs = zip(given, asks["right"], strict=True)
+            hits = [name for name, right in pairs if agrees(given[name], right, parts[name])]
+            if len(hits) >= (1 if alone else len(parts)):
+                return f"Right: {'; '.join(hits)}."
+            read.append((said, alone, hits))
+    if len(read) != 1 or max(map(len, read[0][0])) > 1:
+        return f"This cannot be read as {wanted(parts)}, or is read in two ways. {HOW}"
+    said, alone, hits = read[0]
+    told = {name: form for name, form in parts.items() if name not in hits}
+    for name, values, right in zip(parts, said, asks["right"], strict=True):
+        if "warm" in asks and not alone and name in told:
+            told[name] += f", too {'low' if max(values) < np.ravel(right)[0] else 'high'}"
     return f"Not so: {wanted(told)}. Try again, or open the solution."

@@ -243,11 +243,18 @@ def test_pages_are_those_of_a_commit_whose_tests_passed():
     assert WORKFLOWS["pages"][True] == {"push": {"branches": ["main"]}}
     assert JOBS["pages.test"]["uses"] == JOBS["release.test"]["uses"]
     needed = [JOBS[f"pages.{job}"]["needs"] for job in ("notebooks", "deploy", "build")]
-    assert needed == ["build", "build", "test"] and not re.search("actions/deploy|ref:", TEXTS["test"])
+    assert needed == ["build", "build", "test"] and not re.search(
+        "actions/deploy|ref:", TEXTS["test"]
+    )
 
 
 def test_workflows_pass_the_strictest_judge():
-    command = [Path(sys.executable).with_name("zizmor"), "--offline", "--persona=auditor", ".github"]
+    command = [
+        Path(sys.executable).with_name("zizmor"),
+        "--offline",
+        "--persona=auditor",
+        ".github",
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

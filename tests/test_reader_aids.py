@@ -135,7 +135,9 @@ FOLDS = """name => { if (name) dispatchEvent(new Event(name));
 
 def test_paper_shows_what_is_folded_but_answers(tab, html):
     page = chapter(tab, html, "05_when_attention_locks_on")
-    screen, paper, after = (page.evaluate(FOLDS, name) for name in ("", "beforeprint", "afterprint"))
+    screen, paper, after = (
+        page.evaluate(FOLDS, name) for name in ("", "beforeprint", "afterprint")
+    )
     assert {*paper} == {"Solution", "Check your"} < {*screen} and after == screen
 
 

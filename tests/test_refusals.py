@@ -117,8 +117,6 @@ def own(activation):
 
 NOT_COVERED = r"setting=.*Zipf's law of all tokens"
 TABLES = {
-    r"nested": torch.nested.nested_tensor([torch.zeros(2)], layout=torch.jagged),
-    r"on meta": torch.zeros(64, 40, device="meta"),
     r"Embedding.*its \.weight, ": torch.nn.Embedding(64, 40),
     r"its \.to_numpy\(\), ": pd.DataFrame(np.eye(3)),
 }

@@ -32,18 +32,19 @@ const wanted = parts => parts.map(([name, form]) => `${name} (${form})`).join(';
 function judged(asks, answer, warm) {
   const text = answer.slice(0, 999).replace(/[\[\]]|tensor|array/g, '').replace(/^\s*\(([^()]*[,;][^()]*)\)\s*$/, '$1'), several = /;|\n|\band\b/;
   const ways = (several.test(text) ? [several] : [several, /,\s+/, /,\s*/]).map(cut => text.split(cut).filter(part => part.trim()).join('\n'));
-  let clear = true, told = '';
+  const read = [];
   for (const way of [...new Set(ways)].map(one => one.split('\n')).filter(one => one.length === 1 || one.length === asks.length).sort((a, b) => b.length - a.length)) {
     const alone = way.length < asks.length, said = asks.map(([, form], i) => meanings(way[alone ? 0 : i], form));
     if (alone ? !said.some(one => one.length) : said.some(one => !one.length)) continue;
     const hits = asks.filter(([, form, right], i) => agrees(said[i], right, form));
-    if (hits.length && (alone || hits.length === asks.length)) return `Right: ${hits.map(([name]) => name).join('; ')}.`;
-    clear &&= !told && said.every(one => one.length < 2);
-    const side = (right, values) => warm && !alone ? `, too ${Math.max(...values) < [right].flat()[0] ? 'low' : 'high'}` : '';
-    told = wanted(asks.map(([name, form, right], i) => [name, form + side(right, said[i])]).filter((_, i) => !hits.includes(asks[i])));
+    if (hits.length >= (alone ? 1 : asks.length)) return `Right: ${hits.map(([name]) => name).join('; ')}.`;
+    read.push({alone, said, hits});
   }
-  if (!told) return `This cannot be read as ${wanted(asks)}. ${HOW}`;
-  return clear ? `Not so: ${told}. Try again, or open the solution.` : `A comma makes two things of this. ${HOW}`;
+  if (read.length !== 1 || read[0].said.some(one => one.length > 1)) return `This cannot be read as ${wanted(asks)}, or is read in two ways. ${HOW}`;
+  const [{alone, said, hits}] = read;
+  const side = (right, values) => warm && !alone ? `, too ${Math.max(...values) < [right].flat()[0] ? 'low' : 'high'}` : '';
+  const told = asks.map(([name, form, right], i) => [name, form + side(right, said[i])]).filter((_, i) => !hits.includes(asks[i]));
+  return `Not so: ${wanted(told)}. Try again, or open the solution.`;
 }
 
 function solutionOf(exercise) {
