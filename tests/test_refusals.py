@@ -138,7 +138,7 @@ SAID = [  # what the message says, and the call
         for said, table in TABLES.items()
     ),
     ("^activation=.*its own words", lambda: rb.predict(own(fails_above_two))),
-    ("^activation=.*its own words", lambda: rb.three_steps(rb.draw(own(fails_above_two), 0))),
+    ("^activation=", lambda: rb.three_steps(rb.draw(own(fails_above_two), 0))),
     ("^activation=.*it makes", lambda: rb.predict(own(loses_rows))),
     (r"^dtype=torch\.int32", lambda: rb.decode(PROBLEM, dtype=torch.int32)),
     ("embeddings='low_rank", lambda: rb.certify(FLAT)),
