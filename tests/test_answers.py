@@ -1,5 +1,6 @@
 """Answers to exercises: each in the ways that people write it, in the notebook and in the page."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -10,30 +11,20 @@ from conftest import CHROMIUM, ROOT
 
 from recallbook_studies.answers import TABLE, check, judged
 
-# what is typed at an exercise, between bars, and how the reply begins
-TYPED = {
-    ("ex-task-one-pass", "Right"): "1-1/e|1 - exp(-1)|0,632|.632.|63.2 percent|≈ 63 %|2^(-2/3)",
-    ("ex-task-one-pass", "Not so"): "0.5|3/8|0,7|1e3|-0.63|2**3|1e+300",
-    (
-        "ex-task-one-pass",
-        "This cannot",
-    ): "|half|1/0|63; 99|[1, 99, 99, 99]|0 632|5//8|2(3)|e(1)|1e999|9**9**9**9|((((|1.2.3|log(-1)",
-    (
-        "ex-task-coverage",
-        "Right",
-    ): "588; 1,513|588, 1513|588,1513|(588, 1,513)|588 and 1513|[588, 1513]",
-    ("ex-task-coverage", "Not so"): "588; 1613; |588, 99|1600|0.588",
-    (
-        "ex-task-coverage",
-        "This cannot",
-    ): "588; many|588; 1; 513|588,1,513|1 513|2 thousand|700,1613|1,613|588; 1,613",
-    ("ex-lock-half", "Right"): "1/16|1, 1/16, 1/4, 1/8, 8.6|1,16,4,8,8.6",
-    ("ex-steps-length-one", "Right"): "0, 1|0,1",
-    ("ex-interfere-one-label", "Right"): "d|LIKE D",
-    ("ex-interfere-one-label", "This cannot"): "like||3",
-    ("ex-unequal-own", "Right"): "8.8; no|8,8; No.|no",
-    ("ex-unequal-own", "Not so"): "9.8; no|yes",
-}
+# at an exercise, how the reply begins to what is typed, between bars
+TYPED = """
+ex-task-one-pass Right: 1-1/e|1 - exp(-1)|0,632|.632.|63.2 percent|≈ 63 %|2^(-2/3)
+ex-task-one-pass Not so: 0.5|3/8|0,7|1e3|-0.63|2**3|1e+300
+ex-task-one-pass This cannot: |half|1/0|63; 99|[1, 99, 99, 99]|0 632|5//8|2(3)|e(1)|1e999|9**9**9**9|((((|1.2.3|log(-1)
+ex-task-coverage Right: 588; 1,513|588, 1513|588,1513|(588, 1,513)|588 and 1513|[588, 1513]
+ex-task-coverage Not so: 588; 1613; |588, 99|1600|0.588
+ex-task-coverage This cannot: 588; many|588; 1; 513|588,1,513|1 513|2 thousand|700,1613|1,613|588; 1,613
+ex-lock-half Right: 1/16|1, 1/16, 1/4, 1/8, 8.6|1,16,4,8,8.6
+ex-steps-length-one Right: 0, 1|0,1
+ex-interfere-one-label Right: d|LIKE D
+ex-interfere-one-label This cannot: like||3
+ex-unequal-own Right: 8.8; no|8,8; No.|no
+ex-unequal-own Not so: 9.8; no|yes"""
 JUDGED = "cases => cases.map(([asks, said, warm]) => judged(asks, said, warm))"
 
 
@@ -50,7 +41,7 @@ def ways(right):
 
 def answered():
     """Exercises, texts, and how the reply to each must begin."""
-    for (label, reply), every in TYPED.items():
+    for label, reply, every in re.findall(r"(?m)^(ex-\S+) (.*?): (.*)$", TYPED):
         yield from ((label, said, reply) for said in every.split("|"))
     for label, asks in TABLE.items():
         firsts = [one if isinstance(one, str) else np.ravel(one)[0] for one in asks["right"]]
