@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from recallbook.arguments import not_allowed
-
 if TYPE_CHECKING:  # torch is loaded by whoever makes tensors
     import torch
 
@@ -49,24 +47,6 @@ def he3(x: torch.Tensor) -> torch.Tensor:
 ACTIVATIONS: dict[str, Activation] = {
     function.__name__: function for function in (relu, gelu, tanh, linear, he2, he3)
 }
-
-
-def applied(activation: str | Activation) -> Activation:
-    """An activation as a function on tensors; ``ValueError`` where a caller's own fails."""
-    if isinstance(activation, str):
-        return ACTIVATIONS[activation]
-
-    def checked(x: torch.Tensor) -> torch.Tensor:
-        try:
-            image = activation(x)
-            if image.shape != x.shape:
-                raise TypeError(f"of {(*x.shape,)} it makes {(*image.shape,)}")
-        except Exception as error:  # a user's function may fail in any way; the cause is chained
-            allowed = f"a function that no numbers make fail: {error!r}"
-            raise not_allowed("activation", activation, allowed) from error
-        return image
-
-    return checked
 
 
 def differentiated(phi: Activation, x: torch.Tensor) -> tuple[torch.Tensor, Activation]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float64
 
-from recallbook.activations import ACTIVATIONS, Activation, applied
+from recallbook.activations import ACTIVATIONS, Activation
 from recallbook.arguments import (
     check_choice,
     check_exponent,
@@ -20,6 +20,9 @@ from recallbook.arguments import (
     not_allowed,
 )
 from recallbook.embedding_laws import Law, parse_law
+
+if TYPE_CHECKING:
+    import torch
 
 LOSS_WEIGHTS = ("equal", "inverse")
 OUTPUT_BIASES = ("none", "calibrated", "trained")
@@ -65,6 +68,24 @@ def check_activation(field: str, value: Any) -> str | Activation:
         if not value(before.clone().requires_grad_()).requires_grad:
             raise not_allowed(field, value, "a function that autograd can differentiate")
     checked: Activation = value
+    return checked
+
+
+def applied(activation: str | Activation) -> Activation:
+    """An activation as a function on tensors; ``ValueError`` where a caller's own fails."""
+    if isinstance(activation, str):
+        return ACTIVATIONS[activation]
+
+    def checked(x: torch.Tensor) -> torch.Tensor:
+        try:
+            image = activation(x)
+            if image.shape != x.shape:
+                raise TypeError(f"of {(*x.shape,)} it makes {(*image.shape,)}")
+        except Exception as error:  # a user's function may fail in any way; the cause is chained
+            allowed = f"a function that no numbers make fail: {error!r}"
+            raise not_allowed("activation", activation, allowed) from error
+        return image
+
     return checked
 
 

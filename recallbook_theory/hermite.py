@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import hermite_e, legendre
 
-from recallbook.activations import Activation, applied, differentiated
+from recallbook.activations import Activation, differentiated
 from recallbook.arguments import check_finite, check_rate, check_size
-from recallbook.setting import check_activation
+from recallbook.setting import applied, check_activation
 from recallbook_theory.symbolic.expressions import Array
 
 Phi = str | Activation
