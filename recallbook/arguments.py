@@ -39,6 +39,11 @@ def not_allowed(field: str, value: object, allowed: str) -> ValueError:
     return ValueError(f"{field}={shown} is not allowed: {allowed}{hint}")
 
 
+def is_bool(value: object) -> bool:
+    """Whether a value, an array or a tensor is boolean."""
+    return isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
+
+
 def check_size(
     field: str,
     value: Any,
@@ -48,11 +53,11 @@ def check_size(
 ) -> int:
     """Return ``value`` as an ``int`` in the range; NumPy integers pass, booleans do not."""
     allowed = allowed or f"an integer from {smallest} to {largest}"
-    if isinstance(value, bool | np.bool_):
+    if is_bool(value):
         raise not_allowed(field, value, allowed)
     try:
         number = operator.index(value)
-    except TypeError:
+    except (TypeError, RuntimeError):  # a meta tensor's
         raise not_allowed(field, value, allowed) from None
     if not smallest <= number <= largest:
         raise not_allowed(field, value, allowed)
@@ -80,8 +85,9 @@ def check_choice(field: str, value: object, choices: tuple[str, ...]) -> str:
 
 def check_choices(field: str, values: object, choices: tuple[str, ...]) -> tuple[str, ...]:
     """Return all of ``values`` if each is one of ``choices``."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise not_allowed(field, values, f"a tuple or a list of some of {choices}")
+    array = getattr(values, "ndim", 1) == 1  # or whatever has no dimensions
+    if isinstance(values, str) or not isinstance(values, Iterable) or not array:
+        raise not_allowed(field, values, f"a tuple, a list or an array of some of {choices}")
     return tuple(check_choice(field, value, choices) for value in values)
 
 
@@ -92,11 +98,11 @@ check_seed = partial(check_size, smallest=0, largest=math.inf, allowed="a non-ne
 def check_number(field: str, value: Any, allowed: str, holds: Callable[[float], bool]) -> float:
     """Return ``value`` as a ``float`` of which it ``holds``; neither texts, bytes, booleans nor
     complex numbers pass."""
-    if not isinstance(value, bool | np.bool_ | str | bytes | bytearray | np.complexfloating):
+    if not (is_bool(value) or isinstance(value, str | bytes | bytearray | np.complexfloating)):
         try:
             if holds(number := float(value)):
                 return number
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError, RuntimeError):
             pass
     raise not_allowed(field, value, allowed)
 
@@ -222,7 +228,11 @@ def real_table(field: str, table: Any) -> Float64[np.ndarray, " ..."]:
         floating = isinstance(table, np.ndarray) and np.issubdtype(table.dtype, np.floating)
     if not floating:
         shown = f"{type(table).__name__} of {table.dtype}" if hasattr(table, "dtype") else table
-        raise not_allowed(field, shown, "a NumPy array or a tensor of real floating numbers")
+        allowed = "a NumPy array or a tensor of real floating numbers"
+        for name, call in {"weight": ".weight", "to_numpy": ".to_numpy()"}.items():
+            if hasattr(table, name):
+                allowed = f"its {call}, {allowed}"
+        raise not_allowed(field, shown, allowed)
     # NumPy has no bfloat16, and no lazy minus: tensors are converted before they become arrays
     if isinstance(table, torch.Tensor):
         table = table.detach().to("cpu", torch.float64).resolve_neg().numpy()

@@ -71,6 +71,24 @@ def check_activation(field: str, value: Any) -> str | Activation:
     return checked
 
 
+def applied(activation: str | Activation) -> Activation:
+    """An activation as a function on tensors; ``ValueError`` where a caller's own fails."""
+    if isinstance(activation, str):
+        return ACTIVATIONS[activation]
+
+    def checked(x: torch.Tensor) -> torch.Tensor:
+        try:
+            image = activation(x)
+            if image.shape != x.shape:
+                raise TypeError(f"of {(*x.shape,)} it makes {(*image.shape,)}")
+        except Exception as error:  # a user's function may fail in any way; the cause is chained
+            allowed = f"a function that no numbers make fail: {error!r}"
+            raise not_allowed("activation", activation, allowed) from error
+        return image
+
+    return checked
+
+
 CHECKS: dict[str, Callable[[str, Any], object]] = {
     "vocab": partial(check_size, smallest=2),
     **dict.fromkeys(("seq_len", "dim", "samples"), check_size),
@@ -214,9 +232,9 @@ class Setting:
         return self.dim if self.width is None else self.width
 
     @property
-    def phi(self) -> Activation | Callable[[torch.Tensor], torch.Tensor]:
+    def phi(self) -> Activation:
         r"""The activation $\phi$ as a function on tensors."""
-        return ACTIVATIONS[self.activation] if isinstance(self.activation, str) else self.activation
+        return applied(self.activation)
 
 
 def zipf_law(vocab: int, exponent: float) -> Float64[np.ndarray, " V"]:

@@ -14,7 +14,7 @@ from recallbook.arguments import LARGEST_SIZE, check_flag, check_share, check_si
 from recallbook.setting import Setting
 from recallbook_theory.prediction import check_without, theory_of, warn_of
 from recallbook_theory.search import bracket
-from recallbook_theory.theories import Asked, Theory
+from recallbook_theory.theories import SILENT, Asked, Theory
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
 GRID = 2**0.25  # from one tried vocabulary to the next
@@ -172,7 +172,8 @@ def capacity(
     tried = [2]
     while tried[-1] < covered:
         tried.append(min(max(round(tried[-1] * GRID), tried[-1] + 1), LARGEST_SIZE))
-    known = next((vocab for vocab in reversed(tried) if reached(vocab)), 0)
+    shown = tqdm(tried[::-1], desc="vocabularies", leave=False, disable=None, delay=SILENT)
+    known = next((vocab for vocab in shown if reached(vocab)), 0)
     if not known:
         return 0
     most = bracket(
@@ -212,8 +213,9 @@ def critical(
     warn = check_flag("warn", warn)
     without = check_without(theory, setting_of(start), without)
     said = "critical size, some 30 predictions"
-    # shown on a terminal where each is an average over draws
-    with tqdm(desc=said, unit="", leave=False, disable=None if theory.sampled else True) as bar:
+    # shown on a terminal: at once where each is an average over draws
+    delay = 0 if theory.sampled else SILENT
+    with tqdm(desc=said, unit="", leave=False, disable=None, delay=delay) as bar:
 
         def reached(size: int) -> bool:
             bar.update()

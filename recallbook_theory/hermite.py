@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import hermite_e, legendre
 
-from recallbook.activations import ACTIVATIONS, Activation, differentiated
+from recallbook.activations import Activation, differentiated
 from recallbook.arguments import check_finite, check_rate, check_size
-from recallbook.setting import check_activation
+from recallbook.setting import applied, check_activation
 from recallbook_theory.symbolic.expressions import Array
 
 Phi = str | Activation
@@ -106,5 +106,4 @@ def slopes(activation: Phi, x: Array) -> Array:
 
 def elementwise(activation: Phi) -> Activation:
     """The activation as a function on tensors."""
-    activation = check_activation("activation", activation)
-    return ACTIVATIONS[activation] if isinstance(activation, str) else activation
+    return applied(check_activation("activation", activation))

@@ -202,7 +202,8 @@ def _sampled(
 
 def check_without(theory: Theory, setting: Setting, without: Iterable[str]) -> tuple[str, ...]:
     """Return ``without`` as a tuple of names of the theory's terms."""
-    return check_choices("without", without, theory.names(setting)) if without != () else ()
+    some = not isinstance(without, tuple) or len(without) > 0
+    return check_choices("without", without, theory.names(setting)) if some else ()
 
 
 def predicted_lock_on(setting: Setting, *, warn: bool = True) -> float:

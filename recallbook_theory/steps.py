@@ -26,7 +26,7 @@ from recallbook.setting import Setting
 from recallbook_theory.equal import EqualFacts
 from recallbook_theory.lock_on import NODE_WEIGHTS, Lock, lock
 from recallbook_theory.symbolic.recall_terms import mean_squares
-from recallbook_theory.theories import OUTCOMES, Asked, Averages, Theory
+from recallbook_theory.theories import OUTCOMES, SILENT, Asked, Averages, Theory
 
 LABELS, FEWEST_DRAWS = 1024, 2  # draws of output embeddings: so many labels in all, so many draws
 LOGITS, FEWEST, MOST = 2**21, 1024, 4096  # of the sample of facts under one draw; its size
@@ -42,7 +42,6 @@ RATES = (0.5, 0.25, 0.75, 1.0, 1.5)
 # fails in some sequences, or in none; else, from 8 tokens on
 FAST_STRAYS, FAST, TYPICAL = 0.1, 0.035, 0.015
 SOON, SLOW, LEFT, LOCKED = 5, 0.4, 0.02, 0.97
-SILENT = 2  # seconds before a bar of progress
 
 Vectors = Float64[np.ndarray, "n d"]
 

@@ -12,6 +12,8 @@ from recallbook.memory_needs import Need
 from recallbook.setting import Setting
 from recallbook_theory.caveats import Doubt
 
+SILENT = 1  # seconds before a bar of progress
+
 
 class Term(NamedTuple):
     """One entry of the ledger: its size, the formula that gives it, and where it is derived.

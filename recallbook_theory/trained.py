@@ -26,7 +26,7 @@ from scipy.optimize import root
 from scipy.special import ndtr, ndtri, wrightomega
 from scipy.stats import binom
 
-from recallbook.arguments import not_allowed
+from recallbook.arguments import check_flag, not_allowed
 from recallbook.setting import Setting
 from recallbook_theory.expected_errors import ExpectedError, expected_errors
 
@@ -83,6 +83,7 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
     """
     if not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting")
+    warn = check_flag("warn", warn)
     setting.require_equal("trained to the end is derived for equal facts")
     if setting.width is not None:
         raise not_allowed("width", setting.width, "None: derived without the MLP")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
 
 import jaxtyping
 import pytest
@@ -238,13 +239,24 @@ WRITES = {
 
 
 def test_pages_are_those_of_a_commit_whose_tests_passed():
-    started = WORKFLOWS["pages"][True]  # YAML takes the word "on" for it
-    assert set(started) == {"workflow_run"}, "nothing else publishes"
-    assert started["workflow_run"]["workflows"] == ["test"]
-    assert "workflow_run.conclusion == 'success'" in JOBS["pages.build"]["if"]
-    assert JOBS["pages.deploy"]["needs"] == JOBS["pages.notebooks"]["needs"] == "build"
-    for job in ("pages.build", "pages.notebooks"):
-        assert "'ref': '${{ github.event.workflow_run.head_sha }}'" in str(JOBS[job])
+    # YAML takes the word "on" for True
+    assert WORKFLOWS["pages"][True] == {"push": {"branches": ["main"]}}
+    assert JOBS["pages.test"]["uses"] == JOBS["release.test"]["uses"]
+    needed = [JOBS[f"pages.{job}"]["needs"] for job in ("notebooks", "deploy", "build")]
+    assert needed == ["build", "build", "test"] and not re.search(
+        "actions/deploy|ref:", TEXTS["test"]
+    )
+
+
+def test_workflows_pass_the_strictest_judge():
+    command = [
+        Path(sys.executable).with_name("zizmor"),
+        "--offline",
+        "--persona=auditor",
+        ".github",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_release_waits_for_its_tests_and_for_an_address():
@@ -266,10 +278,9 @@ def test_what_may_write_runs_no_code_of_the_repository():
 
 
 def test_actions_are_pinned_no_secret_is_read_and_failures_show():
-    """By commit, one for each action, where dependabot sees them."""
+    """One commit for each action, where dependabot sees them."""
     text = "".join(TEXTS.values())
-    used = set(re.findall(r"uses: ([^.]\S+)@(.*)", text))
-    loose = [one for one in used if not re.fullmatch(r"[0-9a-f]{40}  # v[\d.]+", one[1])]
-    assert loose == [] and len(used) == len(dict(used))
+    used = set(re.findall(r"uses: (\S+)@(.*)", text))
+    assert len(used) == len(dict(used)) > 0
     assert {"github-actions", "pip"} <= set(re.findall(r"ecosystem: (.*)", TEXTS["dependabot"]))
     assert not re.search("secrets\\.|continue-on-error", text)

@@ -1,7 +1,10 @@
 """Critical sizes and exponents on synthetic curves with known answers, and on the simulation
 itself."""
 
+import io
 import math
+import sys
+import time
 
 import numpy as np
 import pandas as pd
@@ -16,6 +19,7 @@ from recallbook_studies.critical import (
     with_predictions,
 )
 from recallbook_studies.intervals import crossing
+from recallbook_theory import critical
 from recallbook_theory.search import bracket
 
 pytestmark = pytest.mark.essential
@@ -133,3 +137,21 @@ def test_frames_with_holes_are_refused():
             critical_table(part, ["dim", "seq_len"])
     with pytest.raises(ValueError, match=r"^frame="):
         exponents(frame[frame["dim"] == 16], ["dim", "seq_len"])
+
+
+@pytest.mark.parametrize(("silent", "shown"), [(0.05, True), (60, False)])
+def test_a_slow_search_is_counted(monkeypatch, silent, shown):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(critical, "SILENT", silent)
+
+    def slow(theory, setting, *asked):
+        time.sleep(0.02)
+        return setting.vocab < 70 < setting.samples
+
+    monkeypatch.setattr(critical, "_reached", slow)
+    rb.critical_samples(64, 8, 40, warn=False)
+    rb.capacity(900, 8, 40, warn=False)
+    for said in ("some 30 predictions", "vocabularies"):
+        assert (said in terminal.getvalue()) is shown

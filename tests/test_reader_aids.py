@@ -88,7 +88,7 @@ def test_a_right_answer_opens_the_solution(tab, html):
     page = chapter(tab, html, "01_the_task")
     form = page.locator("form.answer").first
     solution = page.get_by_text("more than a third of the facts")
-    for said, reply in (("half", "Type"), ("0.5", "Not so"), ("63 %", "Right")):
+    for said, reply in (("half", "This"), ("0.5", "Not so"), ("63 %", "Right")):
         assert not solution.is_visible()
         form.locator("input").fill(said)
         form.locator("input").press("Enter")
@@ -126,6 +126,19 @@ def test_a_link_to_what_is_folded_opens_it(tab, html, place):
     assert page.evaluate(FOLDED, place)
     page.evaluate("id => { location.hash = id; }", place)
     page.wait_for_function(f"id => !({FOLDED})(id)", arg=place)
+
+
+FOLDS = """name => { if (name) dispatchEvent(new Event(name));
+  return [...document.querySelectorAll('.bd-article :is(details:not([open]), .toggle-hidden)')]
+    .map(one => one.matches('.solution') ? 'Solution' : one.textContent.trim().slice(0, 10)); }"""
+
+
+def test_paper_shows_what_is_folded_but_answers(tab, html):
+    page = chapter(tab, html, "05_when_attention_locks_on")
+    screen, paper, after = (
+        page.evaluate(FOLDS, name) for name in ("", "beforeprint", "afterprint")
+    )
+    assert {*paper} == {"Solution", "Check your"} < {*screen} and after == screen
 
 
 MARK_LETTER = r"""() => { document.querySelectorAll('.toggle-hidden .toggle-button').forEach(one => one.click());

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sized import sized
@@ -100,8 +101,45 @@ def gradients(wrt):
     return descent_directions(PROBLEM, PROBLEM.sequences, zeros, PROBLEM.query, wrt=wrt)
 
 
+def fails_above_two(x):
+    if (x > 2).any():
+        raise RuntimeError("its own words")
+    return x.tanh()
+
+
+def loses_rows(x):
+    return x[0] if x.numel() > 50 else x.tanh()
+
+
+def own(activation):
+    return replace(SETTING, width=80, activation=activation)
+
+
 NOT_COVERED = r"setting=.*Zipf's law of all tokens"
+TABLES = {
+    r"Embedding.*its \.weight, ": torch.nn.Embedding(64, 40),
+    r"its \.to_numpy\(\), ": pd.DataFrame(np.eye(3)),
+}
 SAID = [  # what the message says, and the call
+    *(
+        ("^seq_len=tensor", lambda value=value: replace(SETTING, seq_len=value))
+        for value in (torch.tensor(True), torch.tensor(8, device="meta"))
+    ),
+    ("^zipf=tensor", lambda: replace(SETTING, zipf=torch.tensor(True))),
+    ("^zipf=tensor", lambda: replace(SETTING, zipf=torch.tensor(1.0, device="meta"))),
+    ("^seed=tensor", lambda: rb.draw(SETTING, torch.tensor(True))),
+    *(
+        ("^without=", lambda names=names: rb.predict(SETTING, without=names))
+        for names in (np.array("mean bias"), np.array([["mean bias"]]), np.array([1.0]))
+    ),
+    ("^warn=3", lambda: rb.predict_trained(SETTING, warn=3)),
+    *(
+        (f"input.*{said}", lambda table=table: rb.draw(SETTING, 0, embeddings={"input": table}))
+        for said, table in TABLES.items()
+    ),
+    ("^activation=.*its own words", lambda: rb.predict(own(fails_above_two))),
+    ("^activation=", lambda: rb.three_steps(rb.draw(own(fails_above_two), 0))),
+    ("^activation=.*it makes", lambda: rb.predict(own(loses_rows))),
     (r"^dtype=torch\.int32", lambda: rb.decode(PROBLEM, dtype=torch.int32)),
     ("embeddings='low_rank", lambda: rb.certify(FLAT)),
     (r"problem\.query=", lambda: rb.certify(replace(PROBLEM, query=PROBLEM.query * 0))),
@@ -154,6 +192,14 @@ SAID = [  # what the message says, and the call
 def test_what_does_not_fit_together_is_refused(said, call):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+def test_names_may_stand_in_arrays():
+    right = rb.predict(SETTING, without=["mean bias"])
+    for names in map(np.array, (["mean bias"], ("mean bias",))):
+        assert rb.predict(SETTING, without=names) == right
+    assert rb.predict(SETTING, without=pd.Series(["mean bias"])) == right
+    assert rb.predict(SETTING, without=np.array([], dtype=str)) == rb.predict(SETTING)
 
 
 @pytest.mark.parametrize(

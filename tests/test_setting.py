@@ -171,7 +171,8 @@ def test_fields_have_one_form():
     assert steep.other_zipf is None and rb.Setting(**GOOD, zipf=1, other_zipf=0).other_zipf == 0.0
     for flag in ("trigger_in_values", "balanced", "centred"):
         assert getattr(rb.Setting(**GOOD, **{flag: np.True_}), flag) is True
-    assert rb.Setting(**GOOD, width=4, activation=torch.sin).phi is torch.sin
+    x = torch.ones(3)
+    assert rb.Setting(**GOOD, width=4, activation=torch.sin).phi(x).equal(x.sin())
     assert rb.Setting(**{**GOOD, "vocab": 2}).vocab == 2 and hash(plain) == hash(rb.Setting(**GOOD))
     with pytest.raises(dataclasses.FrozenInstanceError):
         plain.vocab = 3

@@ -200,14 +200,22 @@ function addExcerpts() {
 }
 addEventListener('DOMContentLoaded', addExcerpts);
 
+const FOLDED = ':is(.bd-article details:not([open]), .toggle-hidden)';
+const turn = one => { if (one.matches('details')) one.open = !one.open; else one.querySelector('.toggle-button')?.click(); };
+
+// Paper shows what is folded but answers, and then all is as before.
+let printed = [];
+addEventListener('beforeprint', () => {
+  printed = [...document.querySelectorAll(FOLDED)].filter(one => !one.closest('.solution') && !/^\s*Check your/.test(one.textContent));
+  printed.forEach(turn);
+});
+addEventListener('afterprint', () => printed.forEach(turn));
+
 // A link to what is folded opens it.
 function unfold() {
   const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
-  for (let one = target; one; one = one.parentElement) {
-    if (one.matches('details')) one.open = true;
-    if (one.matches('.toggle-hidden')) one.querySelector('.toggle-button')?.click();
-  }
+  for (let one = target; one; one = one.parentElement) if (one.matches(FOLDED)) turn(one);
   target.scrollIntoView();
 }
 addEventListener('load', unfold);

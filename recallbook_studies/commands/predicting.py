@@ -104,7 +104,8 @@ def _predict(chosen: argparse.Namespace) -> int:
 
 def outcome_text(values: Mapping[str, Any]) -> str:
     """Accuracy, lock-on and recall in words."""
-    return ", ".join(f"{name.replace('_', '-')} {values[name]:.2f}" for name in OUTCOMES)
+    shown = {name: f"{values[name]:.2f}".replace("0.00", "< 0.005") for name in OUTCOMES}
+    return ", ".join(f"{name.replace('_', '-')} {text}" for name, text in shown.items())
 
 
 def _lines(

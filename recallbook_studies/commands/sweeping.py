@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from recallbook.arguments import (
@@ -131,7 +132,10 @@ def _export(chosen: argparse.Namespace) -> int:
     table = _table(chosen)
     if table.write and chosen.to is not None:
         raise not_allowed("to", chosen.to, f"left out: what {table.name} writes has its place")
-    print(*export(table, _store(chosen), chosen.to or "."), sep="\n")
+    to = Path(chosen.to or ".")
+    if not to.is_dir():
+        raise not_allowed("to", chosen.to, "a folder that is there")
+    print(*export(table, _store(chosen), to), sep="\n")
     return 0
 
 
