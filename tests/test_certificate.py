@@ -453,6 +453,9 @@ def test_averages_are_by_frequency(monkeypatch):
     assert found.accuracy == pytest.approx(
         facts @ stored.numpy() - min(trained + 1 - locks, everywhere), abs=1e-7
     )
+    # attention that never locks answers as often as the most frequent fact is asked for, at most
+    most = certificate._from_above(problem, stored, 0 * stored, 0.0, 1.0)
+    assert most.accuracy == pytest.approx(facts.max(), abs=1e-7)
 
 
 @pytest.mark.parametrize("count", [1, 10**4, 10**9])

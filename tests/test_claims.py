@@ -153,7 +153,8 @@ def test_words_of_rules():
     half, number = Interval(0.5, 0.4, 0.6), 0.5
     assert findings.above([half, 1], 0.3) and not findings.above({"a": half, "b": 1}, 0.45)
     assert findings.below(half, 0.7) and not findings.below([number, half], 0.55)
-    assert findings.holds(half, number) and not findings.holds([half, 1], half)
+    assert findings.holds(half, number) and findings.holds(half, half)
+    assert not findings.holds([half, 1], half)
 
 
 def test_numbers_in_sentences():

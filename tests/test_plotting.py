@@ -7,6 +7,7 @@ import kernels
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from pandas import DataFrame
 
 from recallbook_studies import plotting
 
@@ -24,6 +25,9 @@ def test_figures_can_be_read_follow_the_page_and_are_the_same_in_every_run():
     # pixels for a crowd, no ground, no date
     assert drawn[0].count("<use") < plotting.CROWD and "<image" in drawn[0]
     assert not any(word in drawn[0] for word in ("#ffffff", "dc:date"))
+    ax.clear()
+    plotting.plot_intervals(ax, DataFrame({"mean": [0.5], "low": 0.25, "high": 1}), "mean", "")
+    assert ax.dataLim.intervaly.tolist() == [0.25, 1]  # bars end where intervals do
 
 
 DRAW = """

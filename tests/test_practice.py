@@ -73,6 +73,7 @@ def test_the_ladder_goes_from_the_books_model_to_two_layers_of_the_library():
     assert [rung.parent for rung in LADDER[1:]] == [rung.name for rung in LADDER[:-1]]
     assert LADDER[0] == Rung(name="three steps")
     assert LADDER[-1].layers == 2 and LADDER[-1].residual and LADDER[-1].mlp
+    assert [RUNGS[f"{n} heads"].heads for n in ("two", "four", "eight")] == [2, 4, 8]
 
 
 # How sequences are written
