@@ -226,7 +226,7 @@ ANY = [
 @pytest.mark.parametrize(("table", "verdict", "dim", "said"), by_day(ANY, quick=1))
 def test_a_table_may_act_like_random_rows_of_no_dimension_or_any(table, verdict, dim, said):
     found = rb.examine(table, verdict=verdict).verdict
-    assert f"  {said}; " in str(found) or dim and said in str(found)
+    assert f"  {said}; " in str(found) or (dim and said in str(found))
     assert found.acts_like == dim or dim is ...
     if said.startswith("no "):
         assert random_accuracy(found.setting, 10**6) < found.accuracy["the table"]

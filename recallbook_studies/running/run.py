@@ -211,7 +211,7 @@ def _on_executor(
 
     A group whose worker died has no result: the others go on, then RuntimeError counts them; or it
     says that no worker came up."""
-    absent = _problem(executor.submit(int))
+    absent = _problem(executor.submit(list))
     if absent is not None:
         needed = "a script that starts them needs `if __name__ == '__main__':`"
         raise RuntimeError(f"no worker came up, and nothing was run: {needed}") from absent
