@@ -178,7 +178,7 @@ def check_device(field: str, value: Any) -> torch.device:
         count = {"cpu": 1, "cuda": torch.cuda.device_count()}.get(device.type, 0)
         if (device.index or 0) < count:
             return device
-    except (RuntimeError, TypeError):
+    except (RuntimeError, TypeError, ValueError):  # the last: a number beyond all devices
         pass
     allowed = "'cpu': this machine has no CUDA device that torch can use"
     if torch.cuda.device_count():

@@ -144,7 +144,9 @@ def capacity(
     528
     """
     warn = check_flag("warn", warn)
-    setting_of = _settings("vocab", {"samples": samples, "seq_len": seq_len, "dim": dim, **setting})
+    setting_of = settings_with(
+        "vocab", {"samples": samples, "seq_len": seq_len, "dim": dim, **setting}
+    )
     smallest = setting_of(2 if vocab is None else vocab)
     smallest.require_equal("with unequal facts it would take hours")
     if theory_of(smallest).sampled:
@@ -208,7 +210,7 @@ def critical(
     ValueError
         If the size is among the fixed fields, or an argument is bad.
     """
-    setting_of = _settings(size, fixed)
+    setting_of = settings_with(size, fixed)
     accuracy, theory = check_share("accuracy", accuracy), theory_of(setting_of(start), **steps)
     warn = check_flag("warn", warn)
     without = check_without(theory, setting_of(start), without)
@@ -231,7 +233,7 @@ def critical(
     return float(least)
 
 
-def _settings(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Setting]:
+def settings_with(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Setting]:
     """Make settings that differ in this size."""
     if size in fixed:
         raise not_allowed(size, fixed[size], "left out: it is what is sought")

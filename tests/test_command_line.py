@@ -103,13 +103,9 @@ SQUARES = RowTable("squares", "", one_square, "key", listed=lambda: [{"key": 3}]
 
 NO_FREQUENCIES = {
     "--zipf 5": "zipf=5.0 is not allowed: a number from 0 to 4",
-    "--zipf nan": "zipf=nan is not allowed: a number from 0 to 4",
     "--other-zipf steep": "argument --other-zipf: invalid float value: 'steep'",
     "--loss-weights square": "loss_weights='square' is not allowed: one of 'equal', 'inverse'",
-    "--output-bias late": "output_bias='late' is not allowed: one of 'none', 'calibrated', 'trained'",
-    "--dim 0": "dim=0 is not allowed: an integer from 1",
     "--dim many": "argument --dim: invalid int value: 'many'",
-    "--embeddings flat": "embeddings='flat' is not allowed: one of 'gaussian'",
     "--width 8 --activation step": "activation='step' is not allowed: one of 'relu'",
     "--accuracy most": "argument --accuracy: invalid float value: 'most'",
     "--accuracy 1": "accuracy=1.0 is not allowed: a number between 0 and 1",

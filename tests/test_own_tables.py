@@ -55,65 +55,6 @@ def test_the_problem_keeps_a_copy(kind):
     assert np.array_equal(problem.input_embeddings, kept)
 
 
-def changed(name: str, place, value: float) -> np.ndarray:
-    table = tables()[name]
-    table[place] = value
-    return table
-
-
-def nested() -> torch.Tensor:
-    """Made by its test alone, because its first call loads as much as all of torch."""
-    return torch.nested.nested_tensor([torch.ones(5)] * 7, layout=torch.jagged)
-
-
-FLOATS, FINITE = "real floating", "with 1 numbers that are infinite or none'.*finite"
-# name of the table (none: what is given in place of a mapping), its value, and what is said
-BAD = {
-    "no mapping": (None, np.ones((7, 5)), "embeddings=.*a mapping with any of"),
-    "an unknown name": (
-        "keys",
-        np.ones((7, 5)),
-        r"embeddings='keys'.*'input', 'output', 'trigger', 'query'",
-    ),
-    "a list": ("input", tables()["input"].tolist(), FLOATS),
-    "complex tensor": ("output", torch.ones(7, 5) * 1j, f"'Tensor of torch.complex64'.*{FLOATS}"),
-    "a sparse tensor": ("input", torch.eye(7, 5).to_sparse(), "sparse_coo on cpu'.*dense"),
-    "no numbers": ("query", torch.empty(5, device="meta"), "strided on meta'.*dense"),
-    "many tensors": ("input", nested, "nested'.*dense"),
-    "a row too few": ("input", np.ones((6, 5)), r"'of shape \(6, 5\)'.*shape \(7, 5\)"),
-    "a matrix for a vector": ("query", np.ones((1, 5)), r"'of shape \(1, 5\)'.*shape \(5,\)"),
-    "a number": ("trigger", np.float64(1.0), ""),
-    "no number": ("input", changed("input", (3, 2), np.nan), FINITE),
-    "infinite": ("trigger", changed("trigger", 1, -np.inf), FINITE),
-    "zero trigger": ("trigger", np.zeros(5), "'zero'.*not zero"),
-    "equal rows": (
-        "input",
-        np.ones((7, 5)),
-        "'with 6 rows that repeat an earlier one'.*all differ",
-    ),
-    "a row twice": (
-        "output",
-        tables()["output"][[0, 1, 2, 3, 4, 5, 2]],
-        "'with 1 rows that repeat",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_tables_are_refused_before_any_work(name, monkeypatch):
-    place, value, message = BAD[name]
-    if value is nested:
-        value = nested()
-    if place in NAMES:
-        message = rf"embeddings\['{place}'\]=.*{message}"
-    monkeypatch.setattr(
-        "recallbook.data.task.stream", lambda *_: pytest.fail("drew before it checked")
-    )
-    for call in (rb.draw, rb.simulate):
-        with pytest.raises(ValueError, match=message):
-            call(SETTING, 0, embeddings={place: value} if place else value)
-
-
 def test_rows_repeat_up_to_the_sign_of_zero():
     assert repeated_rows(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0], [1.0, 0.0]])) == 2
 

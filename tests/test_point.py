@@ -41,8 +41,6 @@ def test_a_sweep_has_columns_and_takes_points_alone():
     frame = rb.run_sweep([])
     assert len(frame) == 0 and list(frame.columns)[:2] == ["vocab", "seq_len"]
     assert [from_values(point.values) for point in POINTS] == POINTS
-    with pytest.raises(ValueError, match="points="):
-        rb.run_sweep([SETTING])
 
 
 def test_outcomes_are_those_of_the_plain_functions():

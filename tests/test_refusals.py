@@ -1,8 +1,6 @@
 """What is refused, whatever is called: each field by its name, with the value that was given."""
 
-import ast
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,15 +12,11 @@ from sized import sized
 import recallbook as rb
 from recallbook.arguments import all_finite
 from recallbook.training.gradients import descent_directions
-from recallbook_studies.ch02 import associative, retrieval
+from recallbook_studies.ch02 import retrieval
 from recallbook_studies.ch05 import scores
 from recallbook_studies.ch06 import origins
 from recallbook_studies.ch11 import breaking
 from recallbook_studies.intervals import fitted_slope, seed_interval
-from recallbook_studies.running import committed
-from recallbook_studies.sweeps import SWEEPS
-from recallbook_theory import hermite
-from recallbook_theory.bounds import information
 from recallbook_theory.symbolic.expressions import d, numeric
 
 pytestmark = pytest.mark.essential
@@ -35,57 +29,6 @@ WIDE = rb.draw(replace(PROBLEM.setting, width=4), 0)
 LARGE = rb.draw(sized(5000, 2, 60, 2), 0)
 UNEVEN = replace(PROBLEM.setting, zipf=1.0)
 FLAT = replace(PROBLEM, setting=replace(PROBLEM.setting, embeddings="low_rank(2)"))
-
-# What is called; arguments that are allowed; each alone that is not, as the message says it.
-REFUSED = [
-    (rb.minimum_samples, SIZES, "vocab=1; seq_len=0; accuracy=1.1; error=1.0; trigger_in_values=2"),
-    (
-        rb.minimum_samples,
-        SIZES | {"learner": "three steps"},
-        "vocab=1; seq_len=0; dim=0; error=1.0",
-    ),
-    (rb.minimum_samples, SIZES, "learner='two steps'"),
-    (information.available_information, {**SIZES, "samples": 9}, "samples=-1"),
-    (rb.sufficient_samples, SIZES, "accuracy=1.0; accuracy=0; confidence=1.5; seed=-1"),
-    (rb.critical_width, {**SIZES, "samples": 640}, "accuracy=1; dim=0; samples=-1; width=3"),
-    (rb.critical_samples, SIZES, "accuracy=1; accuracy='x'; accuracy=nan; dim=0; samples=3"),
-    (
-        rb.capacity,
-        {"samples": 4000, "seq_len": 8, "dim": 64},
-        "accuracy=1.0; vocab=1; samples=0; dim=2.0; value_steps=0; without='cover'",
-    ),
-    (rb.predict(replace(SETTING, seq_len=1), warn=False).quantile, {}, "q=0; q=1; q=nan; q='half'"),
-    (
-        hermite.hermite_coefficients,
-        {"activation": "relu"},
-        "variance=0; variance='x'; order=61; activation='swish'",
-    ),
-    (rb.decode, {"problem": PROBLEM}, "method='best'; problem=3"),
-    (rb.certify, {}, "problem=3"),
-    (rb.predict, {"setting": SETTING}, "setting=3; without='x'"),
-    (
-        rb.Point,
-        {"setting": SETTING, "seed": 0},
-        "setting=3; seed=-1; method='four_steps'; test_samples=0",
-    ),
-    # no point is asked for before the rest is checked
-    (rb.run_sweep, {"points": map(pytest.fail, "a")}, "executor=3; retry=1; progress='yes'"),
-    (rb.run_sweep, {}, "points=3"),
-    (rb.load_results, {}, "name='nothing'; name='../setting'; name=[]; name=None"),
-    (committed.recomputed, {"table": SWEEPS["geometry"]}, "count=9999"),
-    (associative.capacity, {"recall": float}, "accuracy=1"),
-]
-
-
-@pytest.mark.parametrize(
-    ("call", "allowed", "wrong"),
-    [(*case, one) for *case, every in REFUSED for one in every.split("; ")],
-)
-def test_values_are_refused_by_name(call, allowed, wrong):
-    field, value = wrong.split("=")
-    given = math.nan if value == "nan" else ast.literal_eval(value)
-    with pytest.raises(ValueError, match=f"^{re.escape(wrong)} is not allowed: "):
-        call(**{**allowed, field: (given,) if field == "without" else given})
 
 
 def capacity(**fields):
@@ -182,7 +125,6 @@ SAID = [  # what the message says, and the call
     ("width", lambda: rb.predict(replace(SETTING, width=60, embeddings="low_rank(20)"))),
     ("vocab", lambda: rb.predict(replace(ZIPF, vocab=5000))),
     ("frequent tokens", lambda: rb.predict(ZIPF, without=("mean bias",))),
-    ("input", lambda: rb.predict(SETTING, embeddings={"input": np.zeros((3, 3))})),
     ("; the nearest is 'mean bias'$", lambda: rb.predict(SETTING, without=("mean biases",))),
     ("; the nearest is 'power_law'$", lambda: replace(SETTING, embeddings="powerlaw(1)")),
 ]

@@ -138,14 +138,14 @@ class Problem:
         }
         return replace(self, **moved)
 
-    def with_batch(self, sequences: Sequences) -> Problem:
+    def with_batch(self, sequences: Sequences, field: str = "sequences") -> Problem:
         """The same facts and embeddings, with these training sequences."""
         allowed = f"Sequences of {self.setting.seq_len} tokens, as problem.fresh draws them"
         if not isinstance(sequences, Sequences):
-            raise not_allowed("sequences", sequences, allowed)
+            raise not_allowed(field, sequences, allowed)
         count, length = sequences.tokens.shape
         if length != self.setting.seq_len:
-            raise not_allowed("sequences", f"of {length} tokens", allowed)
+            raise not_allowed(field, f"of {length} tokens", allowed)
         setting = replace(self.setting, samples=count)
         return replace(self, setting=setting, **sequences._asdict())
 

@@ -97,7 +97,7 @@ def three_steps(
     if (value_steps > 1 or second_batch is not None) and not problem.setting.plain_steps:
         allowed = "without loss weights and output bias where there are more value steps or batches"
         raise not_allowed("setting", problem.setting, allowed)
-    second = problem if second_batch is None else problem.with_batch(second_batch)
+    second = problem if second_batch is None else problem.with_batch(second_batch, "second_batch")
     require_memory(weight_needs(problem.setting), "three steps")
     value = early_phase.value_step(problem, chunk)  # exact at zero, so both cases start with it
     if eta is None or gamma is None:

@@ -5,28 +5,32 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float64, Int64
 
-from recallbook.arguments import check_flag, check_size, not_allowed
+from recallbook.arguments import LONGEST_REPR, check_flag, check_size, not_allowed
 from recallbook.memory_needs import NUMBER, Need, require_memory
 
 Places = Int64[np.ndarray, " rows"]
 NAMES_SHOWN, ROWS_SHOWN = 6, 3  # in a message: arrays, and bad rows of a kind
+LONGEST = 2**23  # bytes of a header, or of a line of text, which take some fifty times the memory
 # what token embeddings are called, before ".weight": GPT-2, Llama and Gemma (twice), BERT and
 # BLOOM, GPT-NeoX, T5, Mamba
 USUAL = "wte embed_tokens tok_embeddings word_embeddings embed_in shared embeddings".split()
 FLOATING = "float16 float32 float64 F16 BF16 F32 F64".split()  # as NumPy and safetensors say it
 QUANTISED = (
-    "floating numbers of 16, 32 or 64 bits; others may be codes of a quantised table: turn them into numbers with the"
-    " library that made them, and save these as .npy"
+    "floating numbers of 16, 32 or 64 bits without scales of their own; others may be codes of a"
+    " quantised table: turn them into numbers with the library that made them, and save these as .npy"
 )
+NUMERAL = re.compile(rb"[-+]?\d*\.?\d+([eE][-+]?\d+)?")
+# how names end of what belongs to codes of a quantised table, and turns them into numbers
+SCALES = re.compile(r"[._](weight[._])?(scales?(_inv)?|SCB|absmax|q?zeros|zero_point|qweight)")
 PICKLED = 'import numpy, torch; numpy.save("table.npy", torch.load({!r}, weights_only=True)["NAME"].float().numpy())'
 PACKED = (
     'import gguf, numpy; tensor = next(t for t in gguf.GGUFReader({!r}).tensors if t.name == "token_embd.weight"); '
@@ -116,12 +120,15 @@ def read_embeddings(
 
 def read_rows(path: Any, name: str | None, rows: int | slice | None, drop: bool) -> TableRows:
     """Read as :func:`read_embeddings` does, and say what was read."""
-    chosen, (file, kind, shape, read) = _chosen(name, _arrays(path))
+    arrays = _arrays(path)
+    chosen, (file, kind, shape, read) = _chosen(name, arrays)
     field = f"table in {file.name!r}"
     if len(shape) != 2 or min(shape) < 1:
         allowed = "a matrix: rows and columns, at least one of each"
         raise not_allowed("name", f"{chosen} of shape {shape}", allowed)
-    if kind not in FLOATING:
+    stem = chosen.rpartition(".")[0] or chosen
+    codes = any(one.startswith(stem) and SCALES.fullmatch(one, len(stem)) for one in arrays)
+    if kind not in FLOATING or codes:
         raise not_allowed(field, f"of {kind} numbers", QUANTISED)
     part, dim = _part(rows, shape[0]), shape[1]
     wanted = (part.stop - part.start, dim)
@@ -143,8 +150,9 @@ def read_rows(path: Any, name: str | None, rows: int | slice | None, drop: bool)
 
 def _part(rows: int | slice | None, count: int) -> slice:
     ends = rows if isinstance(rows, slice) and rows.step is None else slice(rows)
-    stop = check_size("rows", count if ends.stop is None else ends.stop, largest=count)
-    return slice(check_size("rows", ends.start or 0, 0, stop - 1), stop)
+    allowed = f"an integer from 1 to {count}, or a slice of such places, without a step"
+    stop = check_size("rows", count if ends.stop is None else ends.stop, 1, count, allowed)
+    return slice(check_size("rows", 0 if ends.start is None else ends.start, 0, stop - 1), stop)
 
 
 def bad_rows(table: Float[np.ndarray, "rows d"]) -> Places:
@@ -173,7 +181,7 @@ def _arrays(path: Any) -> dict[str, Stored]:
             stored = list(READERS[file.suffix](file))
         for name, array in stored:
             if name in arrays:
-                both = f"{arrays[name].file.name!r} and {file.name!r} both hold {name!r}"
+                both = f"{arrays[name].file.name!r} and {file.name!r} both hold {name!r:.99}"
                 raise not_allowed("path", str(path), f"a path to one of its files: {both}")
             arrays[name] = array
     return arrays
@@ -187,13 +195,14 @@ def _files(path: Any) -> list[Path]:
     if not isinstance(path, str | os.PathLike):
         raise not_allowed("path", path, allowed)
     file = Path(path)
-    if file.is_dir():
+    there = os.path.isfile(file)  # false, not an error, for a path that no system takes
+    if os.path.isdir(file):
         for kind in (INDEX, ".safetensors", *CONVERSIONS):
             held = sorted(one for one in file.glob(f"*{kind}") if one.is_file())
             if held:
                 return [shard for one in held for shard in _files(one)]
         allowed = "a folder with .safetensors files"
-    elif file.name.endswith(INDEX) and file.is_file():
+    elif file.name.endswith(INDEX) and there:
         start = file.name.removesuffix(INDEX) + "-"
         shards = sorted(file.parent.glob("*.safetensors"))
         held = [shard for shard in shards if shard.name.startswith(start)]
@@ -202,9 +211,9 @@ def _files(path: Any) -> list[Path]:
         allowed = f"an index with its shards, {start}....safetensors, beside it"
     elif file.suffix in CONVERSIONS:
         allowed += f"; once, in Python: {CONVERSIONS[file.suffix].format(file.name)}"
-    elif file.suffix in READERS and file.is_file():
+    elif file.suffix in READERS and there:
         return [file]
-    elif file.suffix in READERS and not file.exists():
+    elif not os.path.exists(file):
         allowed = "a file that exists"
     raise not_allowed("path", str(path), allowed)
 
@@ -216,8 +225,13 @@ def _whole(file: Path) -> Iterator[None]:
     try:
         yield
     except Exception as cause:
-        said = " ".join(str(cause).split())
+        said = repr(" ".join(str(cause).split()))[1:-1][:LONGEST_REPR]  # it moves no cursor
         raise not_allowed("path", str(file), f"a whole {file.suffix} file ({said})") from cause
+
+
+def _bounded(length: int) -> None:
+    if length > LONGEST:
+        raise ValueError(f"its header or a line has more than {LONGEST:,} bytes")
 
 
 def _npy(file: Path) -> Iterator[tuple[str, Stored]]:
@@ -228,6 +242,8 @@ def _npy(file: Path) -> Iterator[tuple[str, Stored]]:
 def _safetensors(file: Path) -> Iterator[tuple[str, Stored]]:
     from safetensors import safe_open  # few readers of the book have such a file
 
+    with file.open("rb") as opened:
+        _bounded(int.from_bytes(opened.read(8), "little"))
     arrays: Any = safe_open(file, "pt")
     for name in arrays.keys():
         part = arrays.get_slice(name)
@@ -241,28 +257,38 @@ def _safetensors(file: Path) -> Iterator[tuple[str, Stored]]:
 def _text(file: Path) -> Iterator[tuple[str, Stored]]:
     with file.open("rb") as opened:
         lines = _filled(opened)
-        first, more = next(lines, b"").split(), sum(1 for _ in lines)
-    headed = len(first) == 2
-    count, dim = more + (not headed), len(first) - 1
+        first = next(lines, b"").split()
+        words = [line.split(None, 1)[0] for line in lines]
+    dim, headed = len(first) - 1, len(first) == 2 and b"".join(first).isdigit()
     if headed:
-        said, dim = map(int, first)
-        if said != count:
-            raise ValueError(f"{count} rows where its first line says {said}")
-    elif not first or re.match(rb"-?\d*\.\d", first[0]):
+        count, dim = map(int, first)
+        if count != len(words):
+            raise ValueError(f"{len(words)} rows where its first line says {count}")
+    elif (
+        dim < 1 or all(map(NUMERAL.fullmatch, [*first[:1], *words])) or b"," in b"".join(first[1:])
+    ):
         raise ValueError("a line is a word and its numbers, with spaces and no commas between")
+
+    def numbers(line: bytes) -> str:
+        parts = line.rsplit(None, dim + 1)
+        if len(parts) <= dim or NUMERAL.fullmatch(b"".join(parts[1:-dim])):
+            raise ValueError(f"{dim} numbers in the first line, others after {parts[0]!r}")
+        return line.decode("latin-1")
 
     def read(rows: slice) -> Any:
         with file.open("rb") as opened:  # and closed, where NumPy complains, too
             chosen = islice(_filled(opened), rows.start + headed, rows.stop + headed)
-            lines = (line.decode("latin-1") for line in chosen)
-            return np.loadtxt(lines, usecols=range(-dim, 0), comments=None, ndmin=2)
+            return np.loadtxt(map(numbers, chosen), usecols=range(-dim, 0), comments=None, ndmin=2)
 
-    yield file.name, Stored(file, "float64", (count, dim), read)
+    yield file.name, Stored(file, "float64", (len(words) + (not headed), dim), read)
 
 
-def _filled(lines: Iterable[bytes]) -> Iterator[bytes]:
+def _filled(opened: BinaryIO) -> Iterator[bytes]:
     """Go through the lines that are not blank: what is counted is what is read."""
-    return (line for line in lines if not line.isspace())
+    while line := opened.readline(LONGEST + 1):
+        _bounded(len(line))
+        if not line.isspace():
+            yield line
 
 
 READERS = {".npy": _npy, ".safetensors": _safetensors, ".txt": _text, ".vec": _text}
@@ -271,12 +297,12 @@ READERS = {".npy": _npy, ".safetensors": _safetensors, ".txt": _text, ".vec": _t
 def _chosen(name: str | None, arrays: dict[str, Stored]) -> tuple[str, Stored]:
     """Choose the array asked for, the only one, or the only one that is called as token embeddings
     are."""
-    names = [name] if name in arrays else []
+    names = [name] if isinstance(name, str) and name in arrays else []
     if name is None:
         usual = [one for one in arrays if one.removesuffix(".weight").split(".")[-1] in USUAL]
         names = usual if len(arrays) > 1 else [*arrays]
     if len(names) == 1:
         return names[0], arrays[names[0]]
     largest = sorted(arrays, key=lambda one: -math.prod(arrays[one].shape))[:NAMES_SHOWN]
-    listed = ", ".join(f"{one!r} {arrays[one].shape}" for one in largest)
+    listed = ", ".join(f"{one!r:.99} {arrays[one].shape}"[:LONGEST_REPR] for one in largest)
     raise not_allowed("name", name, f"one of {len(arrays)} names in it, largest first: {listed}")

@@ -147,7 +147,7 @@ def minimum_samples(
     >>> round(minimum_samples(vocab=256, seq_len=16, dim=128, accuracy=1.0))  # coverage
     1417
     """
-    seq_len, dim = check_size("seq_len", seq_len), check_size("dim", dim)
+    vocab, seq_len, dim, width = information.check_sizes(vocab, seq_len, dim, width)
     information.check_noise(reading_error)
     flags = [False, True]
     if trigger_in_values is not None:
@@ -158,7 +158,7 @@ def minimum_samples(
             vocab, seq_len, dim, accuracy, width=width, error=error, reading_error=reading_error
         )
         return max(told, shown)
-    mean = accuracy * (1 - (error or 0.0))
+    mean = float(accuracy) * (1 - float(error or 0))
     shown = coverage_samples(vocab, mean)
     if width is not None or shown < vocab:  # what is proved of mean bias holds from V on
         return shown

@@ -99,7 +99,7 @@ def available_information(
     ValueError
         Names the size, its value and what is allowed.
     """
-    vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
+    vocab, seq_len, dim, width = check_sizes(vocab, seq_len, dim, width)
     samples, noise = check_size("samples", samples), check_noise(reading_error)
     if seq_len == 1:
         return math.inf
@@ -149,7 +149,7 @@ def information_samples(
     ValueError
         Names the argument, its value and what is allowed.
     """
-    vocab, seq_len, dim, width = _check_sizes(vocab, seq_len, dim, width)
+    vocab, seq_len, dim, width = check_sizes(vocab, seq_len, dim, width)
     nats = required_information(vocab, accuracy, error)
     noise = check_noise(reading_error)
     rows, columns = _ranks(vocab, dim, width)
@@ -176,14 +176,13 @@ def information_samples(
     return float(brentq(spare, 0.0, float(rows)))
 
 
-def _check_sizes(
-    vocab: Any, seq_len: Any, dim: Any, width: Any
-) -> tuple[int, int, int, int | None]:
+def check_sizes(vocab: Any, seq_len: Any, dim: Any, width: Any) -> tuple[int, int, int, int | None]:
+    """Return the sizes as integers."""
     return (
         check_size("vocab", vocab, smallest=2),
         check_size("seq_len", seq_len),
         check_size("dim", dim),
-        None if width is None else check_size("width", width),
+        check_optional(check_size, "width", width),
     )
 
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
-from recallbook.arguments import check_seed, check_share
+from recallbook.arguments import check_seed, check_share, not_allowed
 from recallbook.data.task import draw
 from recallbook.setting import Setting
 from recallbook_theory.bounds.certificate import certify
 from recallbook_theory.bounds.closed_form import SMALLEST_VOCAB, sufficient_samples_closed_form
 from recallbook_theory.bounds.lock_law import LARGEST_FORM, form_size
-from recallbook_theory.critical import critical_samples
+from recallbook_theory.critical import critical_samples, settings_with
 from recallbook_theory.search import bracket
 
 MARGIN = 0.1  # of certified over wanted accuracy that pilots ask for, or half of what is left to 1
@@ -111,7 +111,9 @@ def sufficient_samples(
     accuracy, confidence = check_share("accuracy", accuracy), check_share("confidence", confidence)
     seed = check_seed("seed", seed)
     fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
-    sizes = Setting(**fixed, samples=1)  # checks them
+    if progress is not None and not callable(progress):
+        raise not_allowed("progress", progress, "a function that is told a line, or None")
+    sizes = settings_with("samples", fixed)(1)  # checks them
     start = certified = math.inf
     if form_size(sizes) <= LARGEST_FORM:
         start = critical_samples(**fixed, accuracy=accuracy, warn=False)
@@ -181,7 +183,7 @@ class _Proof(NamedTuple):
 
 def _first_proved(proof: _Proof, start: int, risk: float) -> float:
     """Find the first N whose certificates win the bet, from where pilots are promising."""
-    largest = min(MOST_TOKENS // proof.fixed["seq_len"], max(FARTHEST * start, FARTHEST))
+    largest = min(MOST_TOKENS // int(proof.fixed["seq_len"]), max(FARTHEST * start, FARTHEST))
     if start > largest:
         return math.inf
     samples = bracket(
