@@ -25,7 +25,9 @@ from recallbook_theory.prediction import theory_of
 Table = Float64[np.ndarray, "V d"]
 Change = Callable[[Table, np.random.Generator], Table]
 ROUNDING = 1e-12  # of the largest singular value: smaller ones are directions without a table
-FAINT = 1e-9  # of the largest number: noise that says what such directions become, as rounding must not
+FAINT = (
+    1e-9  # of the largest number: noise that says what such directions become, as rounding must not
+)
 HUGE = 10  # times the median length: rows that do not count for the mean about which lengths are
 MOST_ROWS, SEQ_LEN, PER_FACT = 512, 16, 8  # of the setting where none is given
 NOTICED = 0.02  # of accuracy: predictions are right to half of it
