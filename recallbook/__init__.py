@@ -25,7 +25,13 @@ if TYPE_CHECKING:
     from recallbook_theory.bounds.coverage import minimum_samples
     from recallbook_theory.bounds.decoding import decode
     from recallbook_theory.bounds.sufficient import Sufficient, sufficient_samples
-    from recallbook_theory.critical import capacity, critical_samples, critical_width
+    from recallbook_theory.critical import (
+        CriticalSize,
+        capacity,
+        critical_dim,
+        critical_samples,
+        critical_width,
+    )
     from recallbook_theory.prediction import Prediction, phase, predict
     from recallbook_theory.theories import Term
     from recallbook_theory.trained import TrainedPrediction, predict_trained
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
 __version__ = _version("recallbook")
 __all__ = [
     "Certificate",
+    "CriticalSize",
     "Embeddings",
     "Outcome",
     "Point",
@@ -49,6 +56,7 @@ __all__ = [
     "Weights",
     "capacity",
     "certify",
+    "critical_dim",
     "critical_samples",
     "critical_width",
     "decode",
@@ -80,7 +88,7 @@ _MODULES = {
     "recallbook.training.evaluation": "Outcome evaluate",
     "recallbook.training.longer": "descend",
     "recallbook.training.simulation": "simulate",
-    "recallbook_theory.critical": "capacity critical_samples critical_width",
+    "recallbook_theory.critical": "CriticalSize capacity critical_dim critical_samples critical_width",
     "recallbook_theory.prediction": "Prediction phase predict",
     "recallbook_theory.theories": "Term",
     "recallbook_theory.bounds.certificate": "Certificate certify",

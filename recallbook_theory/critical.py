@@ -1,10 +1,12 @@
-"""Critical sizes: the fewest sequences, the narrowest MLP and the most facts with a predicted
-accuracy."""
+"""Critical sizes: the fewest sequences and dimensions, the narrowest MLP and the most facts with a
+predicted accuracy."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 from scipy.special import lambertw
@@ -12,12 +14,64 @@ from tqdm import tqdm
 
 from recallbook.arguments import LARGEST_SIZE, check_flag, check_share, check_size, not_allowed
 from recallbook.setting import Setting
-from recallbook_theory.prediction import check_without, theory_of, warn_of
+from recallbook_theory.prediction import Prediction, check_without, phase, predict, theory_of
 from recallbook_theory.search import bracket
 from recallbook_theory.theories import SILENT, Asked, Theory
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
+LARGEST_DIM = 2**20  # what takes more takes more memory than there is
 GRID = 2**0.25  # from one tried vocabulary to the next
+
+
+class CriticalSize(float):
+    """A size that was sought for an ``accuracy``, and the ``setting`` that has it; where no size is enough
+    (it is infinite, a capacity 0), the setting has the largest that was tried, of a capacity the one that comes nearest.
+
+    Taken where an integer is asked for, unless it is infinite."""
+
+    setting: Setting
+    accuracy: float
+    _predicted: Callable[..., Prediction]
+
+    def __new__(
+        cls, size: float, setting: Setting, accuracy: float, predicted: Callable[..., Prediction]
+    ) -> CriticalSize:
+        number = super().__new__(cls, size)
+        number.setting, number.accuracy, number._predicted = setting, accuracy, predicted
+        return number
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """What is predicted at the setting, expected errors with it."""
+        return self._predicted(self.setting, warn=False)
+
+    @cached_property
+    def why(self) -> str:
+        """Say what accuracy is predicted there and how far it is typically off; where no size is enough,
+        also which term stands in the way, and how many dimensions would do."""
+        reached, error = self.prediction.accuracy, self.prediction.expected_error
+        said = f"accuracy {reached:.2f}" + (
+            f", typically off by {error.accuracy:.2f}" if error else ""
+        )
+        if 0 < self < math.inf or not (error and self.prediction.ledger):
+            return said
+        fields = vars(self.setting) | {"accuracy": self.accuracy, "warn": False}
+        del fields["dim"]
+        enough = critical_dim(**fields)
+        dims = f"d = {int(enough)} would do" if math.isfinite(enough) else "no d would do"
+        return f"{said}: {phase(self.setting)} stands in the way; {dims}"
+
+    def __repr__(self) -> str:
+        size = f"{int(self)}" if math.isfinite(self) else "inf"
+        return f"{size} ({self.why})"
+
+    def __index__(self) -> int:
+        if not math.isfinite(self):
+            raise TypeError("no size is enough")
+        return int(self)
+
+    def __reduce__(self) -> tuple[type[float], tuple[float]]:
+        return float, (float(self),)  # results are stored as numbers
 
 
 def critical_samples(
@@ -31,7 +85,7 @@ def critical_samples(
     without: Iterable[str] = (),
     warn: bool = True,
     **setting: Any,
-) -> float:
+) -> CriticalSize:
     """Find the least number of training sequences with at least this predicted accuracy; infinite
     where there is none.
 
@@ -54,6 +108,38 @@ def critical_samples(
     return critical("samples", accuracy, fixed, start=low, without=without, warn=warn, **steps)
 
 
+def critical_dim(
+    vocab: int,
+    seq_len: int,
+    samples: float = math.inf,
+    accuracy: float = 0.9,
+    *,
+    value_steps: int = 1,
+    rate: float | Sequence[float] | None = None,
+    without: Iterable[str] = (),
+    warn: bool = True,
+    **setting: Any,
+) -> CriticalSize:
+    """Find the least embedding dimension with at least this predicted accuracy, by default with as many
+    sequences as one likes; infinite where there is none.
+
+    To the unit, or as :func:`critical_samples` does where predictions are means over draws, from which
+    the rest is taken, too.
+
+    Raises
+    ------
+    ValueError
+        If ``accuracy`` is not between 0 and 1, a size is bad, a term has no such name, or ``dim`` is
+        given, which is what is sought.
+    """
+    many = LARGEST_SIZE if samples == math.inf else samples
+    fixed = {"vocab": vocab, "seq_len": seq_len, "samples": many, **setting}
+    low = settings_with("dim", fixed)(LARGEST_DIM).law.least_dim(check_size("vocab", vocab))
+    ends = {"start": max(low, 16), "smallest": low, "largest": LARGEST_DIM}
+    steps: dict[str, Any] = {"value_steps": value_steps, "rate": rate}
+    return critical("dim", accuracy, fixed, without=without, warn=warn, **ends, **steps)
+
+
 def critical_width(
     vocab: int,
     seq_len: int,
@@ -64,7 +150,7 @@ def critical_width(
     without: Iterable[str] = (),
     warn: bool = True,
     **setting: Any,
-) -> float:
+) -> CriticalSize:
     """Find the least width of the MLP with at least this predicted accuracy; infinite where there
     is none.
 
@@ -96,7 +182,7 @@ def capacity(
     without: Iterable[str] = (),
     warn: bool = True,
     **setting: Any,
-) -> int:
+) -> CriticalSize:
     r"""Find the largest vocabulary, which is the number of facts, with at least this predicted
     accuracy; 0 where there is none. With ``vocab``: how many of so many facts are known.
 
@@ -138,9 +224,9 @@ def capacity(
 
     Examples
     --------
-    >>> capacity(samples=8000, seq_len=64, dim=128), capacity(samples=8000, seq_len=1024, dim=128)
-    (427, 0)
-    >>> capacity(samples=8000, seq_len=64, dim=128, vocab=1024)
+    >>> capacity(samples=8000, seq_len=64, dim=128)
+    427 (accuracy 0.90, typically off by 0.01)
+    >>> int(capacity(samples=8000, seq_len=64, dim=128, vocab=1024))
     528
     """
     warn = check_flag("warn", warn)
@@ -154,39 +240,42 @@ def capacity(
         raise not_allowed("embeddings", smallest.embeddings, allowed)
     theory = theory_of(smallest, value_steps=value_steps, rate=rate)
     without = check_without(theory, smallest, without)
+    at = partial(predict, value_steps=value_steps, rate=rate, without=without)
     if vocab is not None:
         if accuracy is not None:
             allowed = "left out beside vocab, whose known facts count"
             raise not_allowed("accuracy", accuracy, allowed)
-        averages = theory.averages(smallest, Asked(without))
-        if warn:
-            warn_of(theory, smallest, averages)
-        return max(round(vocab * averages.accuracy), 1)
+        share = at(smallest, warn=warn).accuracy
+        return CriticalSize(max(round(vocab * share), 1), smallest, share, at)
     accuracy = check_share("accuracy", 0.9 if accuracy is None else accuracy)
 
+    tried: dict[int, float] = {}  # accuracy by vocabulary
+
     def reached(vocab: int) -> bool:
-        fits = smallest.law.least_dim(vocab) <= smallest.dim
-        return fits and _reached(theory, setting_of(vocab), without, accuracy)
+        if smallest.law.least_dim(vocab) > smallest.dim:
+            return False
+        asked = Asked(without, level=accuracy)
+        tried[vocab] = theory.averages(setting_of(vocab), asked).accuracy
+        return tried[vocab] >= accuracy
 
     covered = min(2 * smallest.samples / -math.log1p(-accuracy) + 2, LARGEST_SIZE)
     if theory.sampled:
         covered = min(covered, smallest.dim**2 / float(lambertw(smallest.dim**2).real))
-    tried = [2]
-    while tried[-1] < covered:
-        tried.append(min(max(round(tried[-1] * GRID), tried[-1] + 1), LARGEST_SIZE))
-    shown = tqdm(tried[::-1], desc="vocabularies", leave=False, disable=None, delay=SILENT)
+    grid = [2]
+    while grid[-1] < covered:
+        grid.append(min(max(round(grid[-1] * GRID), grid[-1] + 1), LARGEST_SIZE))
+    shown = tqdm(grid[::-1], desc="vocabularies", leave=False, disable=None, delay=SILENT)
     known = next((vocab for vocab in shown if reached(vocab)), 0)
     if not known:
-        return 0
+        best = setting_of(max(tried, key=lambda vocab: tried[vocab], default=2))
+        return CriticalSize(0, best, accuracy, at)
     most = bracket(
         lambda vocab: not reached(vocab),
-        known if known == tried[-1] else tried[tried.index(known) + 1],
+        known if known == grid[-1] else grid[grid.index(known) + 1],
         smallest=known,
         tolerance=_tolerance(theory),
     ).low
-    if warn:
-        _warned(theory, setting_of(most), without)
-    return most
+    return _found(CriticalSize(most, setting_of(most), accuracy, at), warn)
 
 
 def critical(
@@ -200,7 +289,7 @@ def critical(
     without: Iterable[str],
     warn: bool,
     **steps: Any,
-) -> float:
+) -> CriticalSize:
     """Find the least value of a size, beside the ``fixed`` fields of a setting, with this predicted
     accuracy after value ``steps``; from ``smallest`` to ``largest``, from ``start`` on; infinite
     where there is none.
@@ -223,14 +312,13 @@ def critical(
             bar.update()
             return _reached(theory, setting_of(size), without, accuracy)
 
+        at = partial(predict, without=without, **steps)
         if not reached(largest):
-            return math.inf
-        near = _tolerance(theory)
+            return CriticalSize(math.inf, setting_of(largest), accuracy, at)
+        near = 0.0 if size == "dim" and not theory.sampled else _tolerance(theory)
         ends = bracket(reached, start, smallest=smallest, largest=largest, tolerance=near)
         least = int(ends.high)
-    if warn:
-        _warned(theory, setting_of(least), without, level=5)
-    return float(least)
+    return _found(CriticalSize(least, setting_of(least), accuracy, at), warn, level=5)
 
 
 def settings_with(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Setting]:
@@ -240,9 +328,15 @@ def settings_with(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Settin
     return lambda value: Setting(**{**fixed, size: value})
 
 
-def _warned(theory: Theory, setting: Setting, without: tuple[str, ...], level: int = 4) -> None:
-    """Warn as a prediction at this setting does."""
-    warn_of(theory, setting, theory.averages(setting, Asked(without)), level=level)
+def _found(size: CriticalSize, warn: bool, level: int = 4) -> CriticalSize:
+    """Return the size, with the warnings of the prediction there."""
+    if warn:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            vars(size)["prediction"] = size._predicted(size.setting)
+        for one in said:
+            warnings.warn(one.message, stacklevel=level)
+    return size
 
 
 def _reached(theory: Theory, setting: Setting, without: tuple[str, ...], level: float) -> bool:

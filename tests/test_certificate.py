@@ -650,6 +650,12 @@ def test_weights_are_used_only_where_rounding_cannot_change_a_chance(shift):
     assert bool((change.abs() <= 0.4 * 3 * angle).all())
 
 
+@pytest.mark.parametrize("sizes", [(4, 40, 1, 7), (60, 5, 1, 1)])
+def test_one_dimension_overflows_nowhere(sizes):
+    """Warnings are errors."""
+    assert rb.certify(rb.draw(marked(*sizes), seed=0)).recall < 0.1
+
+
 def test_one_token_a_sequence():
     found = rb.certify(rb.draw(marked(16, 1, 16, 200), seed=0))
     assert found.lock_on == 1.0 and 1 > found.accuracy == found.stored > 0.2

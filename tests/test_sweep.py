@@ -138,9 +138,7 @@ def test_what_is_stored_is_not_run_again(expected, tmp_path, measured):
 @pytest.mark.slow
 def test_workers_that_never_came_up_are_none_that_were_lost():
     with ProcessPoolExecutor(1, get_context("spawn"), os._exit, (1,)) as pool:
-        with pytest.raises(
-            RuntimeError, match=r"^no worker came up, and nothing was run.*__main__"
-        ):
+        with pytest.raises(RuntimeError, match=r"^no worker came up, .*__main__"):
             rb.run_sweep(POINTS, pool)
 
 

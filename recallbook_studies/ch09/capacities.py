@@ -95,7 +95,7 @@ def row(**key: Any) -> dict[str, Any]:
             column: capacity(**sizes.fields, accuracy=level, warn=False)
             for level, column in COLUMNS.items()
         }
-    vocab = sizes.out_of or stored["capacity"]
+    vocab = sizes.out_of or int(stored["capacity"])
     binds = phase(Setting(vocab=vocab, **sizes.fields)) if vocab else "none"
     return {**stored, "binds": binds}
 

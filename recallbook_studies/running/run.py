@@ -191,7 +191,7 @@ def lacking(table: RowTable, row: dict[str, Any]) -> str | None:
     return f"ArithmeticError: missing or not finite: {', '.join(odd)}" if odd else None
 
 
-def _problem(future: Future[list[Result]]) -> BaseException | None:
+def _problem(future: Future[Any]) -> BaseException | None:
     """What became of a finished task instead of results; a scheduler that died leaves it
     cancelled."""
     try:

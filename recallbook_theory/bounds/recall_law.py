@@ -254,7 +254,8 @@ def _thresholds(
 
 
 def _log_phi(x: Array) -> tuple[Array, Array]:
-    r"""Compute $\log\Phi$ and its slope."""
+    r"""Compute $\log\Phi$ and its slope; below -100 as there, where chances are 0 in any case."""
+    x = np.maximum(x, -100)
     logs = special.log_ndtr(x)
     return logs, np.exp(-(x**2) / 2 - logs) / math.sqrt(2 * math.pi)
 
