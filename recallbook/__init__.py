@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from recallbook_studies.examining.read import read_embeddings
     from recallbook_studies.examining.report import TableReport, examine
     from recallbook_studies.running.archive import load_results
-    from recallbook_studies.running.point import Point
+    from recallbook_studies.running.point import Point, grid
     from recallbook_studies.running.run import run_sweep
     from recallbook_theory.bounds.certificate import Certificate, certify
     from recallbook_theory.bounds.coverage import minimum_samples
@@ -64,6 +64,7 @@ __all__ = [
     "draw",
     "evaluate",
     "examine",
+    "grid",
     "initial_gradient",
     "load_results",
     "minimum_samples",
@@ -100,7 +101,7 @@ _MODULES = {
     "recallbook_studies.examining.read": "read_embeddings",
     "recallbook_studies.examining.report": "TableReport examine",
     "recallbook_studies.running.archive": "load_results",
-    "recallbook_studies.running.point": "Point",
+    "recallbook_studies.running.point": "Point grid",
     "recallbook_studies.running.run": "run_sweep",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -25,7 +25,8 @@ GRID = 2**0.25  # from one tried vocabulary to the next
 
 class CriticalSize(float):
     """A size that was sought for an ``accuracy``, and the ``setting`` that has it; where no size is enough
-    (it is infinite, a capacity 0), the setting has the largest that was tried, of a capacity the one that comes nearest.
+    (it is infinite, a capacity 0), the setting has the largest that was tried, of a capacity the one of
+    which most facts are known.
 
     Taken where an integer is asked for, unless it is infinite."""
 
@@ -51,7 +52,7 @@ class CriticalSize(float):
         also which term stands in the way, and how many dimensions would do."""
         reached, error = self.prediction.accuracy, self.prediction.expected_error
         said = f"accuracy {reached:.2f}" + (
-            f", typically off by {error.accuracy:.2f}" if error else ""
+            f", typically off by {error.accuracy:.3f}" if error else ""
         )
         if 0 < self < math.inf or not (error and self.prediction.ledger):
             return said
@@ -225,7 +226,7 @@ def capacity(
     Examples
     --------
     >>> capacity(samples=8000, seq_len=64, dim=128)
-    427 (accuracy 0.90, typically off by 0.01)
+    427 (accuracy 0.90, typically off by 0.005)
     >>> int(capacity(samples=8000, seq_len=64, dim=128, vocab=1024))
     528
     """
@@ -267,7 +268,7 @@ def capacity(
     shown = tqdm(grid[::-1], desc="vocabularies", leave=False, disable=None, delay=SILENT)
     known = next((vocab for vocab in shown if reached(vocab)), 0)
     if not known:
-        best = setting_of(max(tried, key=lambda vocab: tried[vocab], default=2))
+        best = setting_of(max(tried, key=lambda vocab: vocab * tried[vocab], default=2))
         return CriticalSize(0, best, accuracy, at)
     most = bracket(
         lambda vocab: not reached(vocab),

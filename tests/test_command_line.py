@@ -131,7 +131,7 @@ COMPLAINTS = {
     "table largest no/such/folder.sqlite": "a folder that exists",
     "table nothing x": "name='nothing' is not allowed: one of 'trial'",
     "table largest x y": "y",
-    "table largest x --device cuda": "device='cuda' is not allowed: left out",
+    "table critical_sizes x --device cuda": "device='cuda' is not allowed: left out",
     "sweep trial text.txt": "a store that recallbook made",
     "recompute trial": "name='trial' is not allowed: a sweep with committed results",
     "recompute lock_on --count 0": "count=0 is not allowed",

@@ -3,6 +3,8 @@ itself."""
 
 import io
 import math
+import pickle
+import re
 import sys
 import time
 
@@ -13,6 +15,7 @@ from scipy.special import expit
 from sized import sized
 
 import recallbook as rb
+from recallbook_studies import laws
 from recallbook_studies.critical import (
     critical_table,
     exponents,
@@ -155,3 +158,24 @@ def test_a_slow_search_is_counted(monkeypatch, silent, shown):
     rb.capacity(900, 8, 40, warn=False)
     for said in ("some 30 predictions", "vocabularies"):
         assert (said in terminal.getvalue()) is shown
+
+
+def test_sizes_that_were_sought_say_what_is_predicted_there():
+    sizes = {"vocab": 64, "seq_len": 8, "dim": 64}
+    found = rb.critical_samples(**sizes)
+    assert rb.Setting(**sizes, samples=found).samples == found == pickle.loads(pickle.dumps(found))
+    assert found.prediction == rb.predict(rb.Setting(**sizes, samples=found))
+    assert repr(found).startswith(f"{int(found)} (accuracy 0.90, typically off by 0.0")
+    below = rb.critical_samples(64, 8, 20)  # no N is enough
+    enough = int(
+        re.search(r"inf .*: interference stands in the way; d = (\d+) would do", repr(below))[1]
+    )
+    assert rb.critical_dim(64, 8) == enough == pytest.approx(laws.least_dim(64, 0.9), abs=2)
+    for dim, reached in ((enough, True), (enough - 1, False)):
+        setting = rb.Setting(vocab=64, seq_len=8, dim=dim, samples=2**31 - 1)
+        assert (rb.predict(setting).accuracy >= 0.9) is reached
+    with pytest.raises(ValueError, match=r"^samples=inf"):
+        rb.Setting(**{**sizes, "samples": below})
+    none = rb.capacity(8000, 1024, 128)
+    assert none == 0 and re.search(r"^0 .*mean bias stands in the way", repr(none))
+    assert rb.critical_dim(64, 8, embeddings="orthogonal") == 66

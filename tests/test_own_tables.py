@@ -1,6 +1,8 @@
 """The caller's own embeddings in a problem: what is taken, what is refused, and that nothing else
 moves."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -75,3 +77,14 @@ def test_certificates_of_own_inputs_but_not_outputs():
     assert certified(input=2 * given["input"]) != found
     with pytest.raises(ValueError, match=r"problem\.own=\('output',\)"):
         certified(output=drawn.output_embeddings)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0, 3.0])
+def test_another_scale_is_warned_of(factor):
+    drawn = rb.draw(SETTING, 0).input_embeddings * factor
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        rb.predict(SETTING, embeddings={"input": drawn}, warn=False)
+    square = float((drawn**2).sum(dim=1).mean())
+    assert len(said) == (not 0.5 <= square <= 2) == (factor != 1)
+    assert all(f"mean squared length of {square:.3g}, where" in str(one.message) for one in said)

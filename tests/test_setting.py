@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from sized import sized
 
 import recallbook as rb
 from recallbook_theory.bounds import sufficient
@@ -111,3 +112,12 @@ def test_positional_sizes_are_refused():
         rb.Setting(64, 8, 64, 4096)
     with pytest.raises(TypeError, match="positional argument"):
         rb.Setting(64, seq_len=8, dim=64, samples=4096)
+
+
+def test_settings_print_what_differs_and_names_the_nearest():
+    setting = sized(8, 4, 6, 9, zipf=1)
+    assert repr(setting) == "Setting(vocab=8, seq_len=4, dim=6, samples=9, zipf=1.0)"
+    assert eval(repr(setting), {"Setting": rb.Setting}) == setting
+    assert {*dir(rb)} == {*rb.__all__, "__version__"}
+    with pytest.raises(AttributeError, match="'simulat'; the nearest is 'simulate'"):
+        rb.simulat  # noqa: B018

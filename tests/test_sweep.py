@@ -6,8 +6,10 @@ import warnings
 from collections import Counter
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 from multiprocessing import get_context
 
+import numpy as np
 import pytest
 from sized import sized
 
@@ -198,3 +200,21 @@ def test_tasks_lost_with_their_worker_are_reported_and_the_others_kept(
     with Store(tmp_path / "s.sqlite") as store:
         assert lacked(store) == [POINTS[1]]
     assert rb.run_sweep(POINTS, store=tmp_path / "s.sqlite").equals(expected)
+
+
+def test_a_grid_has_every_combination_and_predictions_beside_it():
+    points = rb.grid(
+        vocab=[16, 24], seq_len=4, dim=np.array([8]), samples=range(50, 52), seeds=[3, 5]
+    )
+    sizes = [(p.setting.vocab, p.setting.samples, p.seed) for p in points]
+    assert sizes == [*product([16, 24], [50, 51], [3, 5])]
+    frame = rb.run_sweep(points, predicted=True)
+    for point, row in zip(points, frame.itertuples(), strict=True):
+        guess = rb.predict(point.setting)
+        assert (row.predicted_accuracy, row.predicted_lock_on) == (guess.accuracy, guess.lock_on)
+    assert rb.run_sweep(points, workers=2).equals(frame[frame.columns[:-3]])
+    with (
+        pytest.raises(ValueError, match=r"^workers=2 .* beside an executor"),
+        ThreadPoolExecutor() as pool,
+    ):
+        rb.run_sweep(points, pool, workers=2)

@@ -4,12 +4,14 @@ row is and stay the same when a setting gets a new field."""
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from recallbook.arguments import check_choice, check_seed, check_size, not_allowed
@@ -75,6 +77,37 @@ class Point:
     def values(self) -> dict[str, Any]:
         """All fields by name, those of the setting first."""
         return {**vars(self.setting), **{name: getattr(self, name) for name in OWN}}
+
+
+def grid(
+    *, seeds: int | Iterable[int] = 1, test_samples: int = 20000, **fields: Any
+) -> list[Point]:
+    """Make a point for each combination of a setting's fields, of which a list, range or array is varied, and
+    each seed: of a number of ``seeds`` the first.
+
+    Raises
+    ------
+    ValueError
+        Names the field, its value and what is allowed.
+
+    Examples
+    --------
+    >>> points = grid(vocab=[16, 32], seq_len=4, dim=[8, 16], samples=100, seeds=3)
+    >>> len(points), points[-1].setting
+    (12, Setting(vocab=32, seq_len=4, dim=16, samples=100))
+    """
+    chosen = seeds if isinstance(seeds, Iterable) else range(check_size("seeds", seeds))
+    values = [
+        value if isinstance(value, list | tuple | range | np.ndarray) else [value]
+        for value in fields.values()
+    ]
+    settings = [
+        Setting(**dict(zip(fields, one, strict=True))) for one in itertools.product(*values)
+    ]
+    seeds = list(chosen)
+    return [
+        Point(setting, seed, test_samples=test_samples) for setting in settings for seed in seeds
+    ]
 
 
 class Key(NamedTuple):

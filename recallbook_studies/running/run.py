@@ -15,14 +15,16 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from recallbook.arguments import Device, check_flag, not_allowed
+from recallbook.arguments import Device, check_flag, check_size, not_allowed
 from recallbook.data.task import draw
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.running.archive import typed
 from recallbook_studies.running.catalogue import RowTable
-from recallbook_studies.running.point import NAMES, Key, Point, from_values
+from recallbook_studies.running.point import NAMES, OUTCOMES, Key, Point, from_values
+from recallbook_studies.running.pool import executor_for
 from recallbook_studies.running.store import Result, Store
+from recallbook_theory.prediction import predict
 
 Work = Callable[[Sequence[Key]], list[Result]]
 
@@ -63,6 +65,8 @@ def run_sweep(
     executor: Executor | None = None,
     store: str | os.PathLike[str] | None = None,
     *,
+    workers: int = 1,
+    predicted: bool = False,
     retry: bool = False,
     progress: bool = False,
 ) -> pd.DataFrame:
@@ -80,6 +84,11 @@ def run_sweep(
     store : path or None
         SQLite file, written by this process only; made if missing. What is there is not run again,
         so a sweep that was killed goes on where it was. ``None`` keeps nothing.
+    workers : int
+        In place of an executor: so many processes, which end with this one. A script that asks for more
+        than one needs the usual ``if __name__ == "__main__":``.
+    predicted : bool
+        Add what :func:`recallbook.predict` says of each setting: ``predicted_accuracy`` and so on.
     retry : bool
         Run failed points again. Without it a failure stays a row with its error.
     progress : bool
@@ -114,17 +123,27 @@ def run_sweep(
             "executor", executor, "a concurrent.futures.Executor, or None for this process"
         )
     retry, progress = check_flag("retry", retry), check_flag("progress", progress)
+    predicted = check_flag("predicted", predicted)
+    if check_size("workers", workers) > 1 and executor is not None:
+        raise not_allowed("workers", workers, "left out beside an executor")
     table, given = sweep("points", "points of a caller"), points
     if isinstance(points, Iterable):
         given = list(points)
     if not isinstance(given, list) or not all(isinstance(point, Point) for point in given):
         raise not_allowed("points", given, "a list, or another iterable, of recallbook.Point alone")
     keys = [table.key_of(point.values) for point in dict.fromkeys(given)]
-    with Store(store, table.kind) as kept:
-        fill(table, kept.missing(keys, retry), kept, executor, progress=progress)
+    with Store(store, table.kind) as kept, executor_for(workers) as pool:
+        missing = kept.missing(keys, retry)
+        fill(table, missing, kept, executor or pool, progress=progress)
         results = kept.get(keys)
     rows = [{**r.key.fields, **(r.outcome or {}), "error": r.error} for r in results]
-    return typed(pd.DataFrame(rows))
+    frame = typed(pd.DataFrame(rows))
+    if predicted:
+        settings = [point.setting for point in dict.fromkeys(given)]
+        guesses = {setting: predict(setting, warn=False) for setting in dict.fromkeys(settings)}
+        for name in OUTCOMES:
+            frame[f"predicted_{name}"] = [getattr(guesses[s], name) for s in settings]
+    return frame
 
 
 def fill(
