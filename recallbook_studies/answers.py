@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from recallbook.arguments import check_choice
+from recallbook.arguments import check_choice, not_allowed
 from recallbook.setting import Setting
 
 TABLE = tomllib.loads((resources.files(__package__) / "answers.toml").read_text("utf-8"))
@@ -111,6 +111,8 @@ def check(label: str, answer: Any = None, setting: Setting | None = None) -> Non
     """
     asks = TABLE[check_choice("label", label, tuple(TABLE))]
     holds = asks.get("holds", {})
+    if setting is not None and not isinstance(setting, Setting):
+        raise not_allowed("setting", setting, "a recallbook.Setting, or None")
     if setting and not holds.items() <= vars(setting).items():
         print(f"This answer is known at the default setting alone: {holds}.")
     elif answer is None:
@@ -124,7 +126,7 @@ def judged(asks: dict[str, Any], answer: Any) -> str:
     parts, read = asks["ask"], []
     try:
         found = sorted(ways(answer), key=len, reverse=True)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, RuntimeError, AttributeError):
         found = []
     for way in (way for way in found if len(way) in (1, len(parts))):
         alone = len(way) < len(parts)

@@ -34,7 +34,7 @@ def load_results(name: str) -> pd.DataFrame:
     30
     """
     files = {**sweeps(), **tables()}
-    if name not in [*files]:
+    if not isinstance(name, str) or name not in files:
         listed = f"a sweep with committed results, {[*sweeps()]}, or another table, {[*tables()]}"
         raise not_allowed("name", name, listed)
     with resources.as_file(files[name]) as path:
