@@ -1,4 +1,12 @@
-"""Recall with transformers beyond orthogonal embeddings: the helper package of the book."""
+"""Recall with transformers beyond orthogonal embeddings: the helper package of the book.
+
+Run: Setting, draw, three_steps, evaluate, simulate, RecallTransformer, descend, reference
+Predict: predict, phase, critical_samples, critical_dim, critical_width, capacity, predict_trained
+Prove: certify, sufficient_samples, minimum_samples, decode, initial_gradient
+Show: grid, run_sweep, load_results
+Read a table: read_embeddings, examine
+
+The other names are what these return."""
 
 from difflib import get_close_matches as _close
 from importlib import import_module as _import_module

@@ -65,8 +65,15 @@ def check_activation(field: str, value: Any) -> str | Activation:
     if not torch.allclose(image.flatten(), alone, rtol=1e-9, atol=1e-12):
         raise not_allowed(field, value, "a deterministic function of each number by itself")
     with torch.inference_mode(False), torch.enable_grad():
-        if not value(before.clone().requires_grad_()).requires_grad:
+        given = before.clone().requires_grad_()
+        total = value(given).sum()
+        if not total.requires_grad:
             raise not_allowed(field, value, "a function that autograd can differentiate")
+        (slopes,) = torch.autograd.grad(total, given)
+    if not slopes.any() and bool((image != image[0, 0]).any()):
+        raise not_allowed(
+            field, value, "a function whose slope autograd knows: it gives 0 everywhere"
+        )
     checked: Activation = value
     return checked
 

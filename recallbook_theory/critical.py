@@ -60,7 +60,7 @@ class CriticalSize(float):
         del fields["dim"]
         enough = critical_dim(**fields)
         dims = f"d = {int(enough)} would do" if math.isfinite(enough) else "no d would do"
-        return f"{said}: {phase(self.setting)} stands in the way; {dims}"
+        return f"{said}; in the way: {phase(self.setting)}; {dims}"
 
     def __repr__(self) -> str:
         size = f"{int(self)}" if math.isfinite(self) else "inf"

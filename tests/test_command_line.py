@@ -273,6 +273,7 @@ def test_predict_says_what_the_package_says(capsys):
         "binds": rb.phase(setting),
         "wanted": 0.9,
         "critical_samples": None,  # no N is enough for 0.9 here
+        "critical_dim": None,
         "capacity": rb.capacity(512, 8, 48, trigger_in_values=True, warn=False),
     }
     assert main(command) == 0
@@ -330,7 +331,7 @@ def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, se
     assert [found[name] for name in OUTCOMES] == [getattr(expected, name) for name in OUTCOMES]
     assert list(found["ledger"]) == list(expected.ledger)
     if expected.ledger.keys() & {"frequent tokens"}:
-        assert {found[name] for name in ("binds", "capacity", "critical_samples")} == {None}
+        assert {found[name] for name in ("binds", "capacity", "critical_samples", "critical_dim")} == {None}
 
 
 @pytest.mark.slow

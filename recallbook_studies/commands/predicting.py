@@ -16,7 +16,7 @@ from recallbook.arguments import check_share
 from recallbook.embedding_laws import FORMS
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES, Setting
 from recallbook_theory.caveats import LARGEST, doubts, message
-from recallbook_theory.critical import capacity, critical_samples
+from recallbook_theory.critical import capacity, critical_dim, critical_samples
 from recallbook_theory.prediction import Quantiles, phase, predict, theory_of
 from recallbook_theory.symbolic.recall_terms import mean_squares
 
@@ -30,7 +30,8 @@ PREDICT = """\
 
     --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to
     the three outcomes that this share of draws stays below), expected_error, doubts, binds, ledger (name to size,
-    formula and derived), wanted, critical_samples and capacity. What does not exist is null: quantiles with an MLP,
+    formula and derived), wanted, critical_samples, critical_dim and capacity.
+    What does not exist is null: quantiles with an MLP,
     and where facts are equal without --search.
 
     Where facts are not equally frequent (--zipf, --other-zipf, --balanced, --loss-weights, --output-bias), or embeddings
@@ -70,6 +71,8 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
     expected = None if error is None else error._asdict()
     asked = {**given, "accuracy": wanted, "warn": False}
     samples, vocab = asked.pop("samples"), asked.pop("vocab")
+    of_dim = {name: value for name, value in asked.items() if name != "dim"}
+    least = critical_dim(vocab=vocab, samples=samples, **of_dim) if equal else None
     quantiles = None
     if setting.width is None and (search or theory.sampled):
         from recallbook_theory.sampled.theory import LARGEST_VOCAB  # it loads torch
@@ -86,6 +89,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
         "ledger": {name: term._asdict() for name, term in prediction.ledger.items()},
         "wanted": wanted,
         "critical_samples": critical_samples(vocab=vocab, **asked) if equal or search else None,
+        "critical_dim": least,
         "capacity": capacity(samples, **asked) if equal else None,
     }
 
@@ -129,8 +133,11 @@ def _lines(
         yield text
         yield from (f"  {n:18} {size:.2g}" for size, n in known if (n in of_recall) is last)
     wanted, critical, facts = says["wanted"], says["critical_samples"], says["capacity"]
+    least = says["critical_dim"]
     if critical is not None:
         yield f"N for accuracy {wanted:g} at this d: {rounded(critical)} predicted"
+    if least is not None:
+        yield f"d for accuracy {wanted:g} at this N: {rounded(least)} predicted"
     if facts is not None:
         yield f"facts with accuracy {wanted:g} at this N, d and L: {facts or 'none'} predicted"
 

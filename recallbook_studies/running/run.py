@@ -127,7 +127,7 @@ def run_sweep(
     if check_size("workers", workers) > 1 and executor is not None:
         raise not_allowed("workers", workers, "left out beside an executor")
     table, given = sweep("points", "points of a caller"), points
-    if isinstance(points, Iterable) and getattr(points, "ndim", 1):
+    if isinstance(points, Iterable) and getattr(points, "ndim", 1) != 0:
         given = list(points)
     if not isinstance(given, list) or not all(isinstance(point, Point) for point in given):
         raise not_allowed("points", given, "a list, or another iterable, of recallbook.Point alone")
