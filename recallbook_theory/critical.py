@@ -19,7 +19,10 @@ from recallbook_theory.search import bracket
 from recallbook_theory.theories import SILENT, Asked, Theory
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
-LARGEST_DIM = 2**20  # what takes more takes more memory than there is
+LARGEST_DIM, LARGEST_DIM_MLP = (
+    2**20,
+    2**13,
+)  # with an MLP a prediction takes time in proportion to d
 GRID = 2**0.25  # from one tried vocabulary to the next
 
 
@@ -56,11 +59,14 @@ class CriticalSize(float):
         )
         if 0 < self < math.inf or not (error and self.prediction.ledger):
             return said
+        said += f"; in the way: {phase(self.setting)}"
+        if self.setting.width is not None:  # minutes
+            return said
         fields = vars(self.setting) | {"accuracy": self.accuracy, "warn": False}
         del fields["dim"]
         enough = critical_dim(**fields)
         dims = f"d = {int(enough)} would do" if math.isfinite(enough) else "no d would do"
-        return f"{said}; in the way: {phase(self.setting)}; {dims}"
+        return f"{said}; {dims}"
 
     def __repr__(self) -> str:
         size = f"{int(self)}" if math.isfinite(self) else "inf"
@@ -124,8 +130,8 @@ def critical_dim(
     """Find the least embedding dimension with at least this predicted accuracy, by default with as many
     sequences as one likes; infinite where there is none.
 
-    To the unit, or as :func:`critical_samples` does where predictions are means over draws, from which
-    the rest is taken, too.
+    Up to 2^20, with an MLP to 2^13. To the unit, or as :func:`critical_samples` does where predictions
+    are means over draws, from which the rest is taken, too.
 
     Raises
     ------
@@ -135,8 +141,9 @@ def critical_dim(
     """
     many = LARGEST_SIZE if samples == math.inf else samples
     fixed = {"vocab": vocab, "seq_len": seq_len, "samples": many, **setting}
-    low = settings_with("dim", fixed)(LARGEST_DIM).law.least_dim(check_size("vocab", vocab))
-    ends = {"start": max(low, 16), "smallest": low, "largest": LARGEST_DIM}
+    most = LARGEST_DIM if setting.get("width") is None else LARGEST_DIM_MLP
+    low = settings_with("dim", fixed)(most).law.least_dim(check_size("vocab", vocab))
+    ends = {"start": max(low, 16), "smallest": low, "largest": most}
     steps: dict[str, Any] = {"value_steps": value_steps, "rate": rate}
     return critical("dim", accuracy, fixed, without=without, warn=warn, **ends, **steps)
 

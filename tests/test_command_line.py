@@ -331,7 +331,9 @@ def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, se
     assert [found[name] for name in OUTCOMES] == [getattr(expected, name) for name in OUTCOMES]
     assert list(found["ledger"]) == list(expected.ledger)
     if expected.ledger.keys() & {"frequent tokens"}:
-        assert {found[name] for name in ("binds", "capacity", "critical_samples", "critical_dim")} == {None}
+        assert {
+            found[name] for name in ("binds", "capacity", "critical_samples", "critical_dim")
+        } == {None}
 
 
 @pytest.mark.slow

@@ -167,9 +167,7 @@ def test_sizes_that_were_sought_say_what_is_predicted_there():
     assert found.prediction == rb.predict(rb.Setting(**sizes, samples=found))
     assert repr(found).startswith(f"{int(found)} (accuracy 0.90, typically off by 0.0")
     below = rb.critical_samples(64, 8, 20)  # no N is enough
-    enough = int(
-        re.search(r"inf .*; in the way: interference; d = (\d+) would do", repr(below))[1]
-    )
+    enough = int(re.search(r"inf .*; in the way: interference; d = (\d+) would do", repr(below))[1])
     assert rb.critical_dim(64, 8) == enough == pytest.approx(laws.least_dim(64, 0.9), abs=2)
     for dim, reached in ((enough, True), (enough - 1, False)):
         setting = rb.Setting(vocab=64, seq_len=8, dim=dim, samples=2**31 - 1)

@@ -126,6 +126,8 @@ def examine(
     """
     checked, seed = _checked("table", table), check_seed("seed", seed)
     if verdict is False:
+        if output is not None:
+            raise not_allowed("output", output, "left out without a verdict, which is about it")
         return _report(checked)
     from recallbook_studies.examining.judge import judge, setting_of
 
