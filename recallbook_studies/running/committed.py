@@ -113,11 +113,11 @@ def stored(table: RowTable, path: str | os.PathLike[str]) -> list[Result]:
 def provenance(table: RowTable, frame: pd.DataFrame, results: Sequence[Result]) -> dict[str, Any]:
     """What is known of where a table comes from."""
     versions = {package: version(package) for package in PACKAGES}
+    name, of_sweep = table.name, ("sweep {0}", "export {0}")
+    calls = of_sweep if table.kind == "results" else ("table {0} STORE", "table {0} STORE --export")
     return {
-        "name": table.name,
-        "command": " && ".join(
-            f"python -m recallbook {do} {table.name}" for do in ("sweep", "export")
-        ),
+        "name": name,
+        "command": " && ".join("python -m recallbook " + call.format(name) for call in calls),
         "rows": len(frame),
         "data": data_hash(frame),
         "seconds": round(sum(result.seconds for result in results)),
