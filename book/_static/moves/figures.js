@@ -22,7 +22,7 @@
     figure: "fig-lock-running",
     guess: "Guess first: halving or doubling which of the four sizes parts the two clouds most?",
     caption: "A typical draw without the trigger in the values. Above: predicted scores of the tokens without and with the trigger, in units of " +
-      "their scatter; dashed: the threshold √(2 log <i>K</i>). Below: the standard deviation of each noise, signal = 1.",
+      "their scatter; dashed: the threshold √(2 ln <i>K</i>). Below: the standard deviation of each noise, signal = 1.",
     sliders: {
       N: { name: "sequences", values: [256, 512, 1024, 2048, 4096, 8192, 16384, 65536], at: 2048 },
       L: { name: "length", values: [8, 16, 32, 64, 96, 128, 192, 256], at: 128 },
