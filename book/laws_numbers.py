@@ -21,9 +21,9 @@ from recallbook_studies import error_map, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch09 import capacities
-from recallbook_studies.ch11 import embedding_tables, rare_facts, remedies
-from recallbook_studies.ch11.breaking import critical_exponents, critical_zipf
+from recallbook_studies.ch11 import embedding_tables, remedies
 from recallbook_studies.ch12 import between
+from recallbook_studies.critical import critical_table
 from recallbook_studies.laws import lock_on_at, ratio_for
 from recallbook_studies.tables import significant as rounded
 from recallbook_theory.bounds import closed_form
@@ -286,12 +286,33 @@ def real_centre() -> pd.DataFrame:
     return embedding_tables.centre(real(), side="input")
 
 
+def gain_ratio(vocab: int, seq_len: int, exponent: float) -> float:
+    """What the most frequent token gains over what the trigger gains, to leading order."""
+    p = fact_frequencies(rb.Setting(vocab=vocab, seq_len=1, dim=1, samples=1, zipf=exponent))
+    squares, top = float(p @ p), float(p[0])
+    rest = 1 - 1 / seq_len
+    factors = rest**2 * (1 - 1 / (vocab * squares)) * (1 - squares / top)
+    return factors * (seq_len * top) ** 2
+
+
 @cache
-def broken() -> pd.DataFrame:
-    """Exponents at which lock-on breaks, simulated and predicted."""
-    rows = critical_exponents("zipf_threshold", "zipf_larger")
-    rows = rows[2 * rows["seq_len"] <= rows["dim"]]
-    return rows.assign(off=(rows["simulated"] - rows["predicted"]).abs())
+def breaks() -> pd.DataFrame:
+    """Exponent at which lock-on falls through one half, simulated, and the ratio of gains there."""
+    tables = []
+    for name in ("zipf_threshold", "zipf_larger"):
+        swept = rb.load_results(name)
+        swept = swept[~swept["trigger_in_values"] & (2 * swept["seq_len"] <= swept["dim"])]
+        swept = swept.assign(inverse=1 / swept["zipf"])  # lock-on rises with it
+        tables.append(critical_table(swept, ["vocab", "seq_len", "dim"], along="inverse"))
+    rows = pd.concat(tables, ignore_index=True)
+    rows["exponent"] = 1 / rows["critical"]
+    sizes = rows[["vocab", "seq_len", "exponent"]].itertuples(index=False)
+    return rows.assign(ratio=[gain_ratio(*row) for row in sizes])
+
+
+def breaks_at(vocab: int) -> float:
+    """The exponent at L = 16, d = 128."""
+    return breaks().set_index(["vocab", "seq_len", "dim"]).loc[(vocab, 16, 128), "exponent"]
 
 
 @cache
@@ -308,8 +329,3 @@ def crowded() -> pd.Series:
     few = rows.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
     return 1 - few.groupby("samples")["accuracy"].mean()
 
-
-def relative_floor() -> sp.Expr:
-    """How the floor of the error goes with d."""
-    floor = rare_facts.floor_law()
-    return sp.simplify(floor / floor.subs(d, 1))

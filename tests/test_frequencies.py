@@ -1,21 +1,17 @@
 """Unequal facts in expressions: brute force over all sequences, Monte Carlo, Wick, and the limit of
 equal facts."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 import sympy as sp
-import torch
 from sampling import standard_error
-from scipy.special import log_ndtr
 from sized import either, marked, sized
 
 import recallbook as rb
 from recallbook.setting import fact_frequencies, other_frequencies
 from recallbook_studies import laws
-from recallbook_studies.ch11 import breaking, rare_facts as rare
 from recallbook_theory.sampled import unequal_terms as symbolic
 from recallbook_theory.sampled.attention_vector import AttentionVector
 from recallbook_theory.sampled.drawn_facts import drawn_facts
@@ -216,82 +212,7 @@ def test_equal_facts_give_back_the_terms_of_equal_facts():
     assert sp.simplify(laws.leading(sp.together(mark), growth) / of_mark) == 1
 
 
-# where lock-on breaks
-
-
-def many(vocab, seq_len, **fields):
-    """Infinite dimension and samples, as far as a setting goes."""
-    return sized(vocab, seq_len, 10**8, 2 * 10**9, **{"trigger_in_values": True, **fields})
-
-
-def gap_of(tokens, labels, setting):
-    r"""Gap $S_1-S_a-M$ and mark, from inner products of tokens, trigger, asked token, and of
-    labels; written out."""
-    length, tau_, rest = setting.seq_len, float(setting.trigger_in_values), 1 - 1 / setting.seq_len
-    p = torch.as_tensor(fact_frequencies(setting))
-    size = len(p)
-    mean = torch.cat([p, torch.zeros(2, dtype=p.dtype)])
-    trigger = torch.eye(size + 2, dtype=p.dtype)[size]
-    own = torch.eye(size + 2, dtype=p.dtype)[:size]
-    centred = torch.eye(size, dtype=p.dtype) - 1 / size
-    products = centred @ labels @ centred
-    pulls = products @ p
-    square_ = p @ pulls
-    padded = torch.cat([p * pulls, torch.zeros(2, dtype=p.dtype)])
-    residual = rest * square_ * mean + padded / length + tau_ * square_ / length * trigger
-    read = tokens @ residual
-    covered = mean * read - mean * (mean @ read) + residual / setting.dim
-    beside = torch.cat([products * p / length, torch.zeros(size, 2, dtype=p.dtype)], dim=1)
-    queries = beside + pulls[:, None] * (rest * mean + tau_ / length * trigger)
-    facts = ((own - mean + tau_ * trigger) @ tokens * queries).sum(dim=1)
-    vector = rest**2 * covered + rest / length * (p * facts) @ (own - mean + trigger)
-    scores = tokens @ vector
-    return scores[0] - scores[-1] - scores[size], scores[size]
-
-
-@pytest.mark.parametrize("sizes", [(96, 8, 64, 1.0), (256, 32, 128, 0.55)], ids=str)
-@either("trigger")
-def test_scatter_of_the_lead_is_the_derivative_by_inner_products(sizes, trigger):
-    """By autograd at orthogonal embeddings; what the expressions leave out is of the order of
-    1/V."""
-    vocab, seq_len, dim, exponent = sizes
-    setting = replace(many(vocab, seq_len, zipf=exponent, trigger_in_values=trigger), dim=dim)
-    tokens = torch.eye(vocab + 2, dtype=torch.float64, requires_grad=True)
-    labels = torch.eye(vocab, dtype=torch.float64, requires_grad=True)
-    gap, mark = gap_of(tokens, labels, setting)
-    slopes = [(part + part.T) / 2 for part in torch.autograd.grad(gap, (tokens, labels))]
-    variances = [2 / dim * float((part / float(mark.detach())).square().sum()) for part in slopes]
-    lead = breaking.lead(setting)
-    assert lead.variances["labels"] == pytest.approx(variances[1], rel=0.06)
-    assert lead.variances["tokens, trigger"] == pytest.approx(variances[0], rel=0.02)
-    assert lead.deviation**2 == pytest.approx(sum(variances), rel=0.02)
-    assert lead.quotient == pytest.approx(1 + float(gap.detach() / mark.detach()), rel=0.01)
-
-
 # rare facts
-
-
-def test_uncovered_law_is_the_sum_over_facts():
-    many_facts = marked(10**6, 1, 64, 3000, zipf=2.0)
-    frequencies = fact_frequencies(many_facts)
-    values = {rare.alpha: 2.0, N: 3000, V: 10**6, rare.p1: frequencies[0]}
-    missed = frequencies @ (1 - frequencies) ** 3000
-    assert float(numeric(rare.uncovered_law())(values)) == pytest.approx(missed, rel=0.02)
-
-
-@pytest.mark.parametrize("exponent", [1.5, 2.0])
-def test_the_floor_falls_with_dimensions_as_the_sum_over_facts_that_are_outweighed(exponent):
-    """Many dimensions: each wrong label's logit has the deviation of its own fact, over the root of
-    d."""
-    vocab, law = 3000, rare.floor_law().subs(rare.alpha, exponent)
-    frequencies = fact_frequencies(marked(vocab, 1, 8, 3000, zipf=exponent))
-    beyond = frequencies[0] * vocab ** (1 - exponent) / (exponent - 1)  # of facts after the last
-    lost = []
-    for dim in (10**4, 10**5):
-        recall = np.exp(log_ndtr(dim**0.5 * frequencies[:, None] / frequencies).sum(axis=1))
-        lost.append(frequencies @ (1 - recall) + beyond)
-    expected = float(law.subs(d, 10**5) / law.subs(d, 10**4))
-    assert lost[1] / lost[0] == pytest.approx(expected, rel=0.01)
 
 
 def test_errors_fall_to_what_was_never_seen_with_inverse_weights():

@@ -15,7 +15,6 @@ from recallbook.training.gradients import descent_directions
 from recallbook_studies.ch02 import retrieval
 from recallbook_studies.ch05 import scores
 from recallbook_studies.ch06 import origins
-from recallbook_studies.ch11 import breaking
 from recallbook_studies.intervals import fitted_slope, seed_interval
 from recallbook_theory.symbolic.expressions import d, numeric
 
@@ -58,7 +57,6 @@ def own(activation):
     return replace(SETTING, width=80, activation=activation)
 
 
-NOT_COVERED = r"setting=.*Zipf's law of all tokens"
 TABLES = {
     r"Embedding.*its \.weight, ": torch.nn.Embedding(64, 40),
     r"its \.to_numpy\(\), ": pd.DataFrame(np.eye(3)),
@@ -111,15 +109,6 @@ SAID = [  # what the message says, and the call
     *(
         (r"^wrt=.* is not allowed: .*'value', ", lambda wrt=wrt: gradients(wrt))
         for wrt in ("value", ("value", "tokens"), ("key",), None, 3)
-    ),
-    *(
-        (NOT_COVERED, lambda field=field: breaking.lead(replace(ZIPF, **field)))
-        for field in (
-            {"output_bias": "trained"},
-            {"other_zipf": 0.5},
-            {"embeddings": "sphere"},
-            {"seq_len": 1},
-        )
     ),
     ("width", lambda: rb.predict(replace(ZIPF, width=60))),
     ("width", lambda: rb.predict(replace(SETTING, width=60, embeddings="low_rank(20)"))),
