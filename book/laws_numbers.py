@@ -53,6 +53,12 @@ def power(number: float) -> sp.Expr:
     return sp.Float(f"{number:.1e}", 2)
 
 
+def cured(cure: str, outcome: str) -> float:
+    """What a cure of the slope gives in the running setting, in the mean over 60 draws."""
+    rows = rb.load_results("cures").query("vocab == 256 and samples == 2048")
+    return float(rows.set_index("cure").at[cure, outcome])
+
+
 # Predictions
 
 
