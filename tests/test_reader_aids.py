@@ -119,7 +119,8 @@ FOLDED = "id => document.getElementById(id).closest('.toggle-hidden, details:not
 
 
 @pytest.mark.parametrize(
-    "place", by_night(["equation-eq-square", "fig-multiply-envelope", "prop-infinite-data"], day=1)
+    "place",
+    by_night(["equation-eq-square", "equation-eq-gradient-noise", "prop-infinite-data"], day=1),
 )
 def test_a_link_to_what_is_folded_opens_it(tab, html, place):
     page = chapter(tab, html, "05_when_attention_locks_on")
