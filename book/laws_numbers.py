@@ -328,4 +328,3 @@ def crowded() -> pd.Series:
     rows = rb.load_results("zipf_error")
     few = rows.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
     return 1 - few.groupby("samples")["accuracy"].mean()
-
