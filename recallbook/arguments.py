@@ -22,6 +22,7 @@ LARGEST_SIZE = 2**31 - 1
 # NumPy's own error state, whatever the reader's is: @np.errstate(**NUMPY) at what computes
 NUMPY = dict[str, Any](over="warn", under="ignore", divide="warn", invalid="warn")
 LONGEST_REPR = 120
+NO_NUMBER = r"bool|complex\d*|str|bytes|bytearray|.?[US]\d+"  # kinds
 
 
 def not_allowed(field: str, value: object, allowed: str) -> ValueError:
@@ -39,9 +40,10 @@ def not_allowed(field: str, value: object, allowed: str) -> ValueError:
     return ValueError(f"{field}={shown} is not allowed: {allowed}{hint}")
 
 
-def is_bool(value: object) -> bool:
-    """Whether a value, an array or a tensor is boolean."""
-    return isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
+def no_number(value: object) -> bool:
+    """Whether Python would make a real number of a value, an array or a tensor that is none."""
+    kind = str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+    return re.fullmatch(NO_NUMBER, kind) is not None
 
 
 def check_size(
@@ -53,7 +55,7 @@ def check_size(
 ) -> int:
     """Return ``value`` as an ``int`` in the range; NumPy integers pass, booleans do not."""
     allowed = allowed or f"an integer from {smallest} to {largest}"
-    if is_bool(value):
+    if no_number(value):
         raise not_allowed(field, value, allowed)
     try:
         number = operator.index(value)
@@ -98,7 +100,7 @@ check_seed = partial(check_size, smallest=0, largest=math.inf, allowed="a non-ne
 def check_number(field: str, value: Any, allowed: str, holds: Callable[[float], bool]) -> float:
     """Return ``value`` as a ``float`` of which it ``holds``; neither texts, bytes, booleans nor
     complex numbers pass."""
-    if not (is_bool(value) or isinstance(value, str | bytes | bytearray | np.complexfloating)):
+    if not no_number(value):
         try:
             if holds(number := float(value)):
                 return number

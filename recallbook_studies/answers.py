@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from difflib import get_close_matches
 from importlib import resources
 from typing import Any
 
 import numpy as np
 
-from recallbook.arguments import check_choice, not_allowed
+from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
 
 TABLE = tomllib.loads((resources.files(__package__) / "answers.toml").read_text("utf-8"))
@@ -109,7 +110,10 @@ def check(label: str, answer: Any = None, setting: Setting | None = None) -> Non
     >>> check("ex-grad-fresh", "less", moved)  # doctest: +ELLIPSIS
     This answer is known at the default setting alone: {'vocab': 256, ...}.
     """
-    asks = TABLE[check_choice("label", label, tuple(TABLE))]
+    if not isinstance(label, str) or label not in TABLE:
+        near = (*get_close_matches(str(label), TABLE, 1), *TABLE)[0]
+        raise not_allowed("label", label, f"the label of an exercise that asks, such as {near!r}")
+    asks = TABLE[label]
     holds = asks.get("holds", {})
     if setting is not None and not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting, or None")

@@ -19,7 +19,7 @@ ex-task-one-pass This cannot: |half|1/0|63; 99|[1, 99, 99, 99]|0 632|5//8|2(3)|e
 ex-task-coverage Right: 588; 1,513|588, 1513|588,1513|(588, 1,513)|588 and 1513|[588, 1513]
 ex-task-coverage Not so: 588; 1613; |588, 99|1600|0.588
 ex-task-coverage This cannot: 588; many|588; 1; 513|588,1,513|1 513|2 thousand|700,1613|1,613|588; 1,613
-ex-lock-half Right: 1/16|1, 1/16, 1/4, 1/8, 8.6|1,16,4,8,8.6
+ex-lock-half Right: 1/16|1/16, 1, 1/8, 1/4, 8.6|16,1,8,4,8.6
 ex-steps-length-one Right: 0, 1|0,1
 ex-interfere-one-label Right: d|LIKE D
 ex-interfere-one-label This cannot: like||3

@@ -50,8 +50,8 @@ def simulate(
     """
     test_samples = check_size("test_samples", test_samples)
     check_value_steps(value_steps, rate, check_rates(eta, gamma)[0])
-    several = isinstance(seed, Iterable)
-    seeds = [*seed] if isinstance(seed, Iterable) else [seed]
+    several = isinstance(seed, Iterable) and getattr(seed, "ndim", 1) != 0
+    seeds: list[Any] = [*seed] if isinstance(seed, Iterable) and several else [seed]
     if several and len(seeds) < 2:
         raise not_allowed("seed", seeds, "one seed, or two and more")
     for one in seeds:
