@@ -233,7 +233,7 @@ def capacity(
     Examples
     --------
     >>> capacity(samples=8000, seq_len=64, dim=128)
-    427 (accuracy 0.90, typically off by 0.005)
+    427 (accuracy 0.90, typically off by 0.002)
     >>> int(capacity(samples=8000, seq_len=64, dim=128, vocab=1024))
     528
     """
