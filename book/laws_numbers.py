@@ -23,7 +23,6 @@ from recallbook_studies.ch07 import features
 from recallbook_studies.ch09 import capacities
 from recallbook_studies.ch11 import embedding_tables, remedies
 from recallbook_studies.ch12 import between
-from recallbook_studies.critical import critical_table
 from recallbook_studies.laws import lock_on_at, ratio_for
 from recallbook_studies.tables import significant as rounded
 from recallbook_theory.bounds import closed_form
@@ -290,35 +289,6 @@ def real() -> pd.DataFrame:
 def real_centre() -> pd.DataFrame:
     """Their medians, by source and change."""
     return embedding_tables.centre(real(), side="input")
-
-
-def gain_ratio(vocab: int, seq_len: int, exponent: float) -> float:
-    """What the most frequent token gains over what the trigger gains, to leading order."""
-    p = fact_frequencies(rb.Setting(vocab=vocab, seq_len=1, dim=1, samples=1, zipf=exponent))
-    squares, top = float(p @ p), float(p[0])
-    rest = 1 - 1 / seq_len
-    factors = rest**2 * (1 - 1 / (vocab * squares)) * (1 - squares / top)
-    return factors * (seq_len * top) ** 2
-
-
-@cache
-def breaks() -> pd.DataFrame:
-    """Exponent at which lock-on falls through one half, simulated, and the ratio of gains there."""
-    tables = []
-    for name in ("zipf_threshold", "zipf_larger"):
-        swept = rb.load_results(name)
-        swept = swept[~swept["trigger_in_values"] & (2 * swept["seq_len"] <= swept["dim"])]
-        swept = swept.assign(inverse=1 / swept["zipf"])  # lock-on rises with it
-        tables.append(critical_table(swept, ["vocab", "seq_len", "dim"], along="inverse"))
-    rows = pd.concat(tables, ignore_index=True)
-    rows["exponent"] = 1 / rows["critical"]
-    sizes = rows[["vocab", "seq_len", "exponent"]].itertuples(index=False)
-    return rows.assign(ratio=[gain_ratio(*row) for row in sizes])
-
-
-def breaks_at(vocab: int) -> float:
-    """The exponent at L = 16, d = 128."""
-    return breaks().set_index(["vocab", "seq_len", "dim"]).loc[(vocab, 16, 128), "exponent"]
 
 
 @cache

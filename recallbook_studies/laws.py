@@ -20,8 +20,8 @@ from numpy.polynomial.hermite_e import hermegauss
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from recallbook.arguments import LARGEST_SIZE
 from recallbook.setting import Setting
+from recallbook_theory.critical import critical_dim
 from recallbook_theory.prediction import predict
 from recallbook_theory.search import bracket
 from recallbook_theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
@@ -178,10 +178,5 @@ def least_dim(
 ) -> int:
     """The smallest dimension whose predicted recall at perfect attention and unlimited N is this
     accuracy; to one part in a hundred after several value steps."""
-
-    def reached(dim: int) -> bool:
-        sizes = Setting(vocab=vocab, seq_len=1, dim=dim, samples=LARGEST_SIZE, **setting)
-        return predict(sizes, value_steps=value_steps, rate=rate, warn=False).recall >= accuracy
-
-    near = 0.01 if value_steps > 1 else 0.0
-    return int(bracket(reached, 16, smallest=2, tolerance=near).high)
+    steps: dict[str, Any] = {"value_steps": value_steps, "rate": rate}
+    return int(critical_dim(vocab, 1, accuracy=accuracy, warn=False, **steps, **setting))

@@ -4,7 +4,6 @@ predicted accuracy."""
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -14,15 +13,20 @@ from tqdm import tqdm
 
 from recallbook.arguments import LARGEST_SIZE, check_flag, check_share, check_size, not_allowed
 from recallbook.setting import Setting
-from recallbook_theory.prediction import Prediction, check_without, phase, predict, theory_of
+from recallbook_theory.prediction import (
+    Prediction,
+    check_without,
+    phase,
+    predict,
+    theory_of,
+    warn_of,
+)
 from recallbook_theory.search import bracket
 from recallbook_theory.theories import SILENT, Asked, Theory
 
 WIDEST = 2**24  # wider MLPs are as good as infinite
-LARGEST_DIM, LARGEST_DIM_MLP = (
-    2**20,
-    2**13,
-)  # with an MLP a prediction takes time in proportion to d
+# the second where a prediction takes time in proportion to d
+LARGEST_DIM, LARGEST_SLOW_DIM = 2**20, 2**13
 GRID = 2**0.25  # from one tried vocabulary to the next
 
 
@@ -130,7 +134,7 @@ def critical_dim(
     """Find the least embedding dimension with at least this predicted accuracy, by default with as many
     sequences as one likes; infinite where there is none.
 
-    Up to 2^20, with an MLP to 2^13. To the unit, or as :func:`critical_samples` does where predictions
+    Up to 2^20, with an MLP or several value steps to 2^13. To the unit, or as :func:`critical_samples` does where predictions
     are means over draws, from which the rest is taken, too.
 
     Raises
@@ -141,7 +145,8 @@ def critical_dim(
     """
     many = LARGEST_SIZE if samples == math.inf else samples
     fixed = {"vocab": vocab, "seq_len": seq_len, "samples": many, **setting}
-    most = LARGEST_DIM if setting.get("width") is None else LARGEST_DIM_MLP
+    slow = setting.get("width") is not None or value_steps != 1
+    most = LARGEST_SLOW_DIM if slow else LARGEST_DIM
     low = settings_with("dim", fixed)(most).law.least_dim(check_size("vocab", vocab))
     ends = {"start": max(low, 16), "smallest": low, "largest": most}
     steps: dict[str, Any] = {"value_steps": value_steps, "rate": rate}
@@ -283,7 +288,10 @@ def capacity(
         smallest=known,
         tolerance=_tolerance(theory),
     ).low
-    return _found(CriticalSize(most, setting_of(most), accuracy, at), warn)
+    size = CriticalSize(most, setting_of(most), accuracy, at)
+    if warn:
+        _warned(theory, size, without)
+    return size
 
 
 def critical(
@@ -320,13 +328,18 @@ def critical(
             bar.update()
             return _reached(theory, setting_of(size), without, accuracy)
 
-        at = partial(predict, without=without, **steps)
-        if not reached(largest):
-            return CriticalSize(math.inf, setting_of(largest), accuracy, at)
         near = 0.0 if size == "dim" and not theory.sampled else _tolerance(theory)
-        ends = bracket(reached, start, smallest=smallest, largest=largest, tolerance=near)
-        least = int(ends.high)
-    return _found(CriticalSize(least, setting_of(least), accuracy, at), warn, level=5)
+        least = math.inf
+        if size == "dim" or reached(largest):  # more of another size takes no longer
+            ends = bracket(reached, start, smallest=smallest, largest=largest, tolerance=near)
+            least = ends.high
+    at = partial(predict, without=without, **steps)
+    if least == math.inf:
+        return CriticalSize(least, setting_of(largest), accuracy, at)
+    found = CriticalSize(least, setting_of(int(least)), accuracy, at)
+    if warn:
+        _warned(theory, found, without, level=5)
+    return found
 
 
 def settings_with(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Setting]:
@@ -336,15 +349,9 @@ def settings_with(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Settin
     return lambda value: Setting(**{**fixed, size: value})
 
 
-def _found(size: CriticalSize, warn: bool, level: int = 4) -> CriticalSize:
-    """Return the size, with the warnings of the prediction there."""
-    if warn:
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            vars(size)["prediction"] = size._predicted(size.setting)
-        for one in said:
-            warnings.warn(one.message, stacklevel=level)
-    return size
+def _warned(theory: Theory, size: CriticalSize, without: tuple[str, ...], level: int = 4) -> None:
+    """Warn as a prediction at this size does."""
+    warn_of(theory, size.setting, theory.averages(size.setting, Asked(without)), level=level)
 
 
 def _reached(theory: Theory, setting: Setting, without: tuple[str, ...], level: float) -> bool:

@@ -177,3 +177,6 @@ def test_sizes_that_were_sought_say_what_is_predicted_there():
     none = rb.capacity(8000, 1024, 128)
     assert none == 0 and re.search(r"^0 .*in the way: mean bias", repr(none))
     assert rb.critical_dim(64, 8, embeddings="orthogonal") == 66
+    fewer = rb.critical_dim(64, 1, value_steps=4, rate=2.0, warn=False)
+    assert 0.9 <= fewer.prediction.accuracy < 0.95 and fewer < 0.8 * enough
+    assert rb.critical_dim(64, 8, 64, value_steps=2, rate=1.0, warn=False) == math.inf

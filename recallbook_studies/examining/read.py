@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -285,7 +286,7 @@ def _text(file: Path) -> Iterator[tuple[str, Stored]]:
 
 def _filled(opened: BinaryIO) -> Iterator[bytes]:
     """Go through the lines that are not blank: what is counted is what is read."""
-    while line := opened.readline(LONGEST + 1):
+    for line in iter(partial(opened.readline, LONGEST + 1), b""):
         _bounded(len(line))
         if not line.isspace():
             yield line
