@@ -19,7 +19,6 @@ import recallbook as rb
 from recallbook_studies import laws
 from recallbook_studies.ch05 import scores
 from recallbook_studies.ch07 import features
-from recallbook_studies.critical import predicted_size
 from recallbook_theory.hermite import hermite_coefficients
 from recallbook_theory.symbolic import expressions as symbols
 from recallbook_theory.symbolic.expressions import numeric
@@ -54,8 +53,7 @@ def digits(number: float, count: int = 4) -> float | None:
 
 def critical(outcome: str, length: int, dim: int) -> float:
     """Critical N for one half of an outcome."""
-    sizes = {"vocab": V, "seq_len": length, "dim": dim, "samples": 1000}
-    return predicted_size(rb.Setting(**sizes, trigger_in_values=False), outcome, 0.5)
+    return float(rb.critical_samples(V, length, dim, 0.5, outcome=outcome, warn=False))
 
 
 def product() -> dict[str, Any]:

@@ -11,6 +11,7 @@ The other names are what these return."""
 from difflib import get_close_matches as _close
 from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from re import findall as _findall
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -126,4 +127,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "__version__"})
+    named = {*_findall(r"\w+", __doc__ or "")}
+    return sorted({"__version__", *(name for name in __all__ if name in named)})

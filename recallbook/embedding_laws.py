@@ -21,7 +21,8 @@ Geometry = Literal["normal", "spherical", "orthonormal"]
 
 @dataclass(frozen=True)
 class Law:
-    r"""A law at its ``numbers``; mean square lengths are 1.
+    r"""A law at its ``numbers``; mean square lengths are 1. One of your own is a subclass, put into
+    ``LAWS`` under its name, which a setting then knows.
 
     Attributes
     ----------

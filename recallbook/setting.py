@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from jaxtyping import Float64
@@ -107,6 +107,21 @@ CHECKS: dict[str, Callable[[str, Any], object]] = {
     "loss_weights": partial(check_choice, choices=LOSS_WEIGHTS),
     "output_bias": partial(check_choice, choices=OUTPUT_BIASES),
 }
+
+
+class Choices(TypedDict, total=False):
+    """The fields of a setting with a default, for type checkers."""
+
+    width: int | None
+    activation: str | Activation
+    embeddings: str
+    trigger_in_values: bool
+    zipf: float
+    other_zipf: float | None
+    balanced: bool
+    loss_weights: str
+    output_bias: str
+    centred: bool
 
 
 @dataclass(frozen=True, kw_only=True)

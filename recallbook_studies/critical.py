@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -19,37 +19,10 @@ from scipy.special import stdtrit
 from recallbook.arguments import not_allowed
 from recallbook.setting import Setting
 from recallbook_studies.intervals import crossing, curves, log_crossing
-from recallbook_theory.prediction import predict, predicted_lock_on
-from recallbook_theory.search import bracket
+from recallbook_theory.critical import critical_samples
 from recallbook_theory.symbolic.expressions import Array
 
 RESAMPLES = 400
-LARGEST = 2**27
-
-
-def predicted_size(setting: Setting, outcome: str = "lock_on", level: float = 0.5) -> float:
-    """Number of sequences at which the *predicted* outcome reaches the level; infinite where it
-    does not.
-
-    As :func:`recallbook.critical_samples`, for lock-on and recall too, and with no simulation.
-    Warnings that a size is outside the range where predictions were checked are not shown: the
-    search goes there."""
-
-    outcomes: dict[float, float] = {}
-
-    def reached(size: int) -> bool:
-        of_size = replace(setting, samples=size)
-        if outcome == "lock_on":
-            outcomes[size] = predicted_lock_on(of_size, warn=False)
-        else:
-            outcomes[size] = float(getattr(predict(of_size, warn=False), outcome))
-        return outcomes[size] >= level
-
-    low, high = bracket(reached, setting.samples, tolerance=0.01, largest=LARGEST, logarithmic=True)
-    if low == 0 or high == math.inf:
-        return float(high)
-    share = (level - outcomes[low]) / (outcomes[high] - outcomes[low])
-    return float(low * (high / low) ** share)
 
 
 def _bootstrap(statistic: Callable[[Any], Any], seeds: int) -> tuple[Array, Array]:
@@ -93,14 +66,14 @@ def critical_table(
 def with_predictions(
     table: pd.DataFrame, outcome: str = "lock_on", level: float = 0.5, **fixed: Any
 ) -> pd.DataFrame:
-    """The table of critical ``samples`` with a column ``predicted`` (:func:`predicted_size`).
+    """The table of critical ``samples`` with a column ``predicted`` (:func:`recallbook.critical_samples`).
 
     Sizes are taken from columns of the table that are fields of a setting, all others from
     ``fixed``."""
     names = [field.name for field in fields(Setting) if field.name in table.columns]
     rows = table[names].to_dict("records")
-    settings = [Setting(**{"samples": 1000, **fixed, **row}) for row in rows]
-    return table.assign(predicted=[predicted_size(setting, outcome, level) for setting in settings])
+    asked = {"outcome": outcome, "accuracy": level, "warn": False, **fixed}
+    return table.assign(predicted=[float(critical_samples(**{**asked, **row})) for row in rows])
 
 
 def exponents(

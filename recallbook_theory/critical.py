@@ -5,14 +5,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Unpack
 
 from scipy.special import lambertw
 from tqdm import tqdm
 
-from recallbook.arguments import LARGEST_SIZE, check_flag, check_share, check_size, not_allowed
-from recallbook.setting import Setting
+from recallbook.arguments import (
+    LARGEST_SIZE,
+    check_choice,
+    check_choices,
+    check_flag,
+    check_share,
+    check_size,
+    not_allowed,
+)
+from recallbook.result import OUTCOMES
+from recallbook.setting import Choices, Setting
 from recallbook_theory.prediction import (
     Prediction,
     check_without,
@@ -91,14 +101,15 @@ def critical_samples(
     dim: int,
     accuracy: float = 0.9,
     *,
+    outcome: str = "accuracy",
     value_steps: int = 1,
     rate: float | Sequence[float] | None = None,
     without: Iterable[str] = (),
     warn: bool = True,
-    **setting: Any,
+    **setting: Unpack[Choices],
 ) -> CriticalSize:
-    """Find the least number of training sequences with at least this predicted accuracy; infinite
-    where there is none.
+    """Find the least number of training sequences with at least this predicted accuracy, or other
+    ``outcome``: lock-on or recall; infinite where there is none.
 
     By doubling or halving from ``vocab`` and bisection to one part in a thousand: some 30 predictions, of
     milliseconds each. With unequal facts or structured embeddings to one part in a hundred, counted
@@ -116,6 +127,7 @@ def critical_samples(
     fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, **setting}
     low = check_size("vocab", vocab, smallest=2)
     steps: dict[str, Any] = {"value_steps": value_steps, "rate": rate}
+    steps["outcome"] = check_choice("outcome", outcome, OUTCOMES)
     return critical("samples", accuracy, fixed, start=low, without=without, warn=warn, **steps)
 
 
@@ -129,7 +141,7 @@ def critical_dim(
     rate: float | Sequence[float] | None = None,
     without: Iterable[str] = (),
     warn: bool = True,
-    **setting: Any,
+    **setting: Unpack[Choices],
 ) -> CriticalSize:
     """Find the least embedding dimension with at least this predicted accuracy, by default with as many
     sequences as one likes; infinite where there is none.
@@ -148,7 +160,7 @@ def critical_dim(
     slow = setting.get("width") is not None or value_steps != 1
     most = LARGEST_SLOW_DIM if slow else LARGEST_DIM
     low = settings_with("dim", fixed)(most).law.least_dim(check_size("vocab", vocab))
-    ends = {"start": max(low, 16), "smallest": low, "largest": most}
+    ends: dict[str, Any] = {"start": max(low, 16), "smallest": low, "largest": most}
     steps: dict[str, Any] = {"value_steps": value_steps, "rate": rate}
     return critical("dim", accuracy, fixed, without=without, warn=warn, **ends, **steps)
 
@@ -162,7 +174,7 @@ def critical_width(
     *,
     without: Iterable[str] = (),
     warn: bool = True,
-    **setting: Any,
+    **setting: Unpack[Choices],
 ) -> CriticalSize:
     """Find the least width of the MLP with at least this predicted accuracy; infinite where there
     is none.
@@ -179,7 +191,7 @@ def critical_width(
     """
     fixed = {"vocab": vocab, "seq_len": seq_len, "dim": dim, "samples": samples, **setting}
     low = max(1, check_size("dim", dim) // 2)
-    ends = {"start": low, "smallest": low, "largest": WIDEST}
+    ends: dict[str, Any] = {"start": low, "smallest": low, "largest": WIDEST}
     return critical("width", accuracy, fixed, without=without, warn=warn, **ends)
 
 
@@ -194,7 +206,7 @@ def capacity(
     rate: float | Sequence[float] | None = None,
     without: Iterable[str] = (),
     warn: bool = True,
-    **setting: Any,
+    **setting: Unpack[Choices],
 ) -> CriticalSize:
     r"""Find the largest vocabulary, which is the number of facts, with at least this predicted
     accuracy; 0 where there is none. With ``vocab``: how many of so many facts are known.
@@ -302,6 +314,7 @@ def critical(
     start: int,
     smallest: int = 1,
     largest: int = LARGEST_SIZE,
+    outcome: str = "accuracy",
     without: Iterable[str],
     warn: bool,
     **steps: Any,
@@ -326,7 +339,10 @@ def critical(
 
         def reached(size: int) -> bool:
             bar.update()
-            return _reached(theory, setting_of(size), without, accuracy)
+            asked = Asked(without, recall=outcome != "lock_on", level=accuracy)
+            if outcome != "accuracy":  # the level is accuracy's
+                asked = asked._replace(level=None)
+            return float(getattr(theory.averages(setting_of(size), asked), outcome)) >= accuracy
 
         near = 0.0 if size == "dim" and not theory.sampled else _tolerance(theory)
         least = math.inf
@@ -346,17 +362,13 @@ def settings_with(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Settin
     """Make settings that differ in this size."""
     if size in fixed:
         raise not_allowed(size, fixed[size], "left out: it is what is sought")
+    check_choices("keyword", fixed, tuple(field.name for field in fields(Setting)))
     return lambda value: Setting(**{**fixed, size: value})
 
 
 def _warned(theory: Theory, size: CriticalSize, without: tuple[str, ...], level: int = 4) -> None:
     """Warn as a prediction at this size does."""
     warn_of(theory, size.setting, theory.averages(size.setting, Asked(without)), level=level)
-
-
-def _reached(theory: Theory, setting: Setting, without: tuple[str, ...], level: float) -> bool:
-    """Say whether predicted accuracy is at least the level."""
-    return theory.averages(setting, Asked(without, level=level)).accuracy >= level
 
 
 def _tolerance(theory: Theory) -> float:

@@ -74,24 +74,26 @@ def typical(setting: Setting) -> dict[str, Term]:
     if mlp:
         drawn = overlaps(setting).overlaps
         known |= {symbol: float(np.mean(part)) for symbol, part in drawn.items()}
-    for name, (expression, printed, chapter) in _entries(mlp).items():
-        alone = setting.seq_len == 1 and name in lock_symbols.lock_terms(mlp)
+    for name, (expression, outcome, printed, chapter) in _entries(mlp).items():
+        alone = setting.seq_len == 1 and outcome == "lock_on"
         size = math.nan if alone else float(numeric(expression)(known))
-        terms[name] = Term(size, printed, chapter)
+        terms[name] = Term(size, outcome, printed, chapter)
     return terms
 
 
 @cache
-def _entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str]]:
-    """Size, formula in LaTeX, and chapter of every term, by name."""
+def _entries(mlp: bool) -> dict[str, tuple[sp.Expr, str, str, str]]:
+    """Size, outcome, formula in LaTeX, and chapter of every term, by name."""
     square, missing = lock_symbols.trigger_score(mlp) ** 2, sp.exp(-N / V)
     of_lock, of_recall = lock_symbols.lock_terms(mlp), recall_symbols.mean_squares(mlp)
+    locks = "lock_on", "When attention locks on"
     entries = {
-        **{k: (term.token / square, "When attention locks on") for k, term in of_lock.items()},
-        **{k: (term, "Upper bounds") for k, term in of_recall.items()},
-        "coverage": (missing, "The task"),
+        **{k: (term.token / square, *locks) for k, term in of_lock.items()},
+        **{k: (term, "recall", "Upper bounds") for k, term in of_recall.items()},
+        "coverage": (missing, "recall", "The task"),
     }
     of_mlp = dict.fromkeys(("neuron bias", "neuron noise", "MLP noise"), "The MLP as memory")
     return {
-        k: (size, sp.latex(size), of_mlp.get(k, chapter)) for k, (size, chapter) in entries.items()
+        k: (size, outcome, sp.latex(size), of_mlp.get(k, chapter))
+        for k, (size, outcome, chapter) in entries.items()
     }

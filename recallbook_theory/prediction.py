@@ -23,6 +23,7 @@ from recallbook.arguments import (
     check_size,
     not_allowed,
 )
+from recallbook.result import Result
 from recallbook.setting import Setting
 from recallbook_theory.caveats import doubts, message
 from recallbook_theory.equal import EqualFacts
@@ -43,28 +44,33 @@ class Quantiles(NamedTuple):
     recall: float
 
 
-@dataclass(frozen=True)
-class Prediction:
+@dataclass(frozen=True, repr=False)
+class Prediction(Result):
     """Averages over embeddings, data and test sequences in the early-phase limit.
 
-    ``ledger`` maps the name of each term to its size, its formula in LaTeX, and where it is
-    derived; it is empty where terms were left out. Sizes of the terms of step 2 are variances in
-    units of the squared trigger score, at a typical draw; sizes of the terms of step 3 are mean
-    squares of a wrong logit in units of the squared right one. ``error`` is the largest standard
-    error of the three where they are means over draws, as with unequal facts; else 0.
-    ``expected_error`` is how far each outcome is typically off beyond sampling, as a root mean
-    square; None where that is not known, as with unequal facts. It is fitted on the map of
-    errors, whose range chapter 9's appendix states. ``rate`` is that of several value steps, None
-    with one."""
+    ``ledger`` maps the name of each term to its size, a :class:`Term`; it is empty where terms were
+    left out. Sizes of the terms of step 2 are variances in units of the squared trigger score, at a
+    typical draw; sizes of the terms of step 3 are mean squares of a wrong logit in units of the
+    squared right one. ``error`` is the largest standard error of the three where they are means
+    over draws, as with unequal facts; else 0. ``expected_error`` is how far each outcome is
+    typically off beyond sampling, as a root mean square; None where that is not known, as with
+    unequal facts. It is fitted on the map of errors, whose range chapter 9's appendix states.
+    ``rate`` is that of several value steps, None with one."""
 
     accuracy: float
     lock_on: float
     recall: float
     ledger: Mapping[str, Term]
-    error: float = field(default=0.0, repr=False)
-    expected_error: ExpectedError | None = field(default=None, repr=False)
+    error: float = 0.0
+    expected_error: ExpectedError | None = None
     rate: float | tuple[float, ...] | None = None
-    _draws: Callable[[], DrawLaw] | None = field(default=None, repr=False, compare=False)
+    _draws: Callable[[], DrawLaw] | None = field(default=None, compare=False)
+
+    @property
+    def ratio(self) -> float:
+        """The trigger's score over the scatter of all others at a typical draw: $r$ of chapter 5."""
+        noises = [term for term in self.ledger.values() if term.outcome == "lock_on"]
+        return float(np.sum(noises) ** -0.5)
 
     def quantile(self, q: float) -> Quantiles:
         """Accuracy, lock-on and recall that a share ``q`` of draws of embeddings and data stays

@@ -15,18 +15,28 @@ from recallbook_theory.caveats import Doubt
 SILENT = 1  # seconds before a bar of progress
 
 
-class Term(NamedTuple):
-    """One entry of the ledger: its size, the formula that gives it, and where it is derived.
+class Term(float):
+    """One entry of the ledger: its size, a number, with the ``outcome`` that it costs (``"lock_on"``
+    or ``"recall"``), the ``formula`` that gives it, and the chapter where it is ``derived``.
 
     With unequal facts sizes are means over draws, and a formula is what leads one token's score,
-    not yet in their unit. Printed, it is its size."""
+    not yet in their unit."""
 
-    size: float
+    outcome: str
     formula: str
     derived: str
 
+    def __new__(cls, size: float, outcome: str = "", formula: str = "", derived: str = "") -> Term:
+        term = super().__new__(cls, size)
+        term.outcome, term.formula, term.derived = outcome, formula, derived
+        return term
+
+    @property
+    def size(self) -> float:
+        return float(self)
+
     def __repr__(self) -> str:
-        return f"{self.size:.2g}"
+        return f"{float(self):.2g}"
 
 
 class Averages(NamedTuple):

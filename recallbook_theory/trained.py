@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
@@ -27,6 +27,7 @@ from scipy.special import ndtr, ndtri, wrightomega
 from scipy.stats import binom
 
 from recallbook.arguments import check_flag, not_allowed
+from recallbook.result import Result
 from recallbook.setting import Setting
 from recallbook_theory.expected_errors import ExpectedError, expected_errors
 
@@ -42,7 +43,8 @@ Logits = Float64[np.ndarray, "n V"]
 PerFact = Float64[np.ndarray, " n"]
 
 
-class TrainedPrediction(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class TrainedPrediction(Result):
     """Means over embeddings and data; each lies between 0 and 1. ``expected_error``: how far each is
     typically off from 800 steps of training, beyond sampling, as a root mean square, to 0.001."""
 

@@ -99,7 +99,7 @@ CALLS = {
     "predict": predicted,
     "certify": rb.certify,
     "minimum": lambda problem: rb.minimum_samples(12, 4, 10, width=problem.setting.width),
-    "examine": lambda problem: rb.examine(problem.output_embeddings).as_dict(),
+    "examine": lambda problem: rb.examine(problem.output_embeddings).to_dict(),
     "a row": lambda problem: rb.run_sweep([rb.Point(problem.setting, 0)]).to_dict("list"),
     "a figure": lambda problem: figure(),
 }

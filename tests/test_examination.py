@@ -66,7 +66,7 @@ def test_tensors_and_text():
     tensor = torch.tensor(SMALL).bfloat16()
     report = rb.examine(tensor)
     assert str(report) == str(rb.examine(tensor.double().numpy()))
-    assert json.loads(json.dumps(report.as_dict())).keys() == {
+    assert json.loads(json.dumps(report.to_dict())).keys() == {
         field.name for field in dataclasses.fields(report)
     }
     for value in (report.pair_dim, report.mean_share, report.length_variance):

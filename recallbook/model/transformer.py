@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from recallbook.arguments import Device, not_allowed
 from recallbook.data.residuals import output_bias
 from recallbook.data.task import EMBEDDED, Problem, check_problem
+from recallbook.result import Result
 
 BUFFERS = (*EMBEDDED.values(), "mlp_weights")
 HARD = 1e12  # length of an attention vector whose softmax is hard, but for ties up to rounding
@@ -83,9 +84,14 @@ class RecallTransformer(nn.Module):
         self.requires_grad_(False)
         self.value.copy_(weights.value2)
         self.key_query.copy_(weights.key_query)
-        length = (self.key_query @ self.query).norm()
+        length = self.attention_vector.norm()
         if weights.limit and length > 0:
             self.key_query.mul_(HARD / length)
+
+    @property
+    def attention_vector(self) -> Float[Tensor, " d"]:
+        r"""$w=W_{KQ}z_{\rm EOS}$, all that attention has learned: a score is $e_j^\top w$."""
+        return self.key_query @ self.query
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Float[Tensor, "B V"]:
         """Logits ``(B, V)`` for tokens ``(B, L)`` and informative positions ``(B,)``."""
@@ -132,11 +138,11 @@ class RecallTransformer(nn.Module):
         return self.input_embeddings[tokens] + marked[..., None] * self.trigger
 
     def _weights(self, keys: Float[Tensor, "B L d"]) -> Float[Tensor, "B L"]:
-        return torch.softmax(keys @ (self.key_query @ self.query), dim=1)
+        return torch.softmax(keys @ self.attention_vector, dim=1)
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
+@dataclass(frozen=True, eq=False, repr=False)
+class Weights(Result):
     r"""The matrices of the three gradient steps (alg-three-steps and def-limit, chapter 3).
 
     Attributes

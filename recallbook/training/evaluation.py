@@ -24,12 +24,13 @@ from recallbook.model.attention import (
 )
 from recallbook.model.ties import BLOCK_LABELS, Answers, answers, bias_slack, credit, logit_slack
 from recallbook.model.transformer import RecallTransformer, Weights
+from recallbook.result import Result
 from recallbook.training.early_phase import located_vectors
 from recallbook.training.gradients import features
 
 
-@dataclass(frozen=True)
-class Outcome:
+@dataclass(frozen=True, repr=False)
+class Outcome(Result):
     r"""Three fractions between 0 and 1. A tie among k for the largest counts as 1/k
     (:mod:`recallbook.model.ties`).
 
@@ -51,18 +52,12 @@ class Outcome:
     recall: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeanOutcome(Outcome):
     """Means over ``seeds`` many draws, with their standard errors ``error``."""
 
     error: Outcome
     seeds: int
-
-    def __repr__(self) -> str:
-        parts = [
-            f"{name}={getattr(self, name):.3f} ± {x:.3f}" for name, x in vars(self.error).items()
-        ]
-        return f"MeanOutcome({', '.join(parts)}, seeds={self.seeds})"
 
 
 def evaluate(

@@ -21,13 +21,13 @@ import pandas as pd
 from jaxtyping import Float64
 
 from recallbook.arguments import not_allowed
+from recallbook.result import OUTCOMES
 from recallbook.setting import Setting
 from recallbook.training.simulation import simulate
 from recallbook_studies.examining import judge
 from recallbook_studies.examining.report import examine
 from recallbook_studies.intervals import seed_interval
 from recallbook_studies.laws import random_dim
-from recallbook_studies.running.point import OUTCOMES
 from recallbook_theory.prediction import predict
 
 # name -> (package, file in it, V at the centre)

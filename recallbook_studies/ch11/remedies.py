@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from recallbook.result import OUTCOMES
 from recallbook.setting import LATER, Setting
-from recallbook_studies.running.point import OUTCOMES
 
 REMEDIES: dict[str, dict[str, Any]] = {
     "nothing": {},

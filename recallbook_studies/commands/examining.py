@@ -61,5 +61,5 @@ def _examine(chosen: argparse.Namespace) -> int:
     output = read.table if chosen.tied else None
     report = examine(read.table, seed=chosen.seed, verdict=verdict, output=output)
     lines = "\n".join([*read.lines, str(report)])
-    print(as_json({"read": read.lines, **report.as_dict()}) if chosen.json else lines)
+    print(as_json({"read": read.lines, **report.to_dict()}) if chosen.json else lines)
     return 0

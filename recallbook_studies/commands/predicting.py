@@ -14,13 +14,17 @@ from typing import Any
 from recallbook.activations import ACTIVATIONS
 from recallbook.arguments import check_share
 from recallbook.embedding_laws import FORMS
+from recallbook.result import OUTCOMES
 from recallbook.setting import LOSS_WEIGHTS, OUTPUT_BIASES, Setting
 from recallbook_theory.caveats import LARGEST, doubts, message
-from recallbook_theory.critical import capacity, critical_dim, critical_samples
-from recallbook_theory.prediction import Quantiles, phase, predict, theory_of
-from recallbook_theory.symbolic.recall_terms import mean_squares
+from recallbook_theory.critical import (
+    capacity,
+    critical_dim,
+    critical_samples,
+    critical_width,
+)
+from recallbook_theory.prediction import phase, predict, theory_of
 
-OUTCOMES = Quantiles._fields
 PREDICT = """\
     Predict lock-on, recall and accuracy after three steps in the early-phase limit, as rb.predict does. Also
     printed: how far each is typically off; with --search, below what one draw of embeddings and data in ten is, and
@@ -30,7 +34,8 @@ PREDICT = """\
 
     --json prints one object with the keys setting, accuracy, lock_on, recall, quantiles (0.1, 0.5 and 0.9, each to
     the three outcomes that this share of draws stays below), expected_error, doubts, binds, ledger (name to size,
-    formula and derived), wanted, critical_samples, critical_dim and capacity.
+    outcome, formula and derived), wanted, critical_samples, critical_dim, critical_width (with
+    --search), capacity, and why these are what they are.
     What does not exist is null: quantiles with an MLP,
     and where facts are equal without --search.
 
@@ -43,6 +48,12 @@ STEP_TWO = "noises of step 2, variances in units of the squared score of the tri
 STEP_THREE = (
     "noises of step 3, mean squares in units of the squared right logit; coverage: never shown:"
 )
+SIZES = {
+    "critical_samples": "N at this d",
+    "critical_dim": "d at this N",
+    "critical_width": "width at these N, d and L",
+    "capacity": "facts at this N, d and L",
+}
 HOLDS = f"""\
 This holds for three gradient steps from zero and one head of attention; it was compared with simulation up to
 V = {LARGEST["vocab"]:,}, L = {LARGEST["seq_len"]:,}, d = {LARGEST["dim"]:,}. Of models that are trained to the end
@@ -72,7 +83,14 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
     asked = {**given, "accuracy": wanted, "warn": False}
     samples, vocab = asked.pop("samples"), asked.pop("vocab")
     of_dim = {name: value for name, value in asked.items() if name != "dim"}
-    least = critical_dim(vocab=vocab, samples=samples, **of_dim) if equal else None
+    of_width = {name: value for name, value in asked.items() if name != "width"}
+    wide = search and setting.width is not None
+    sizes = {
+        "critical_samples": critical_samples(vocab=vocab, **asked) if equal or search else None,
+        "critical_dim": critical_dim(vocab=vocab, samples=samples, **of_dim) if equal else None,
+        "critical_width": critical_width(vocab, samples=samples, **of_width) if wide else None,
+        "capacity": capacity(samples, **asked) if equal else None,
+    }
     quantiles = None
     if setting.width is None and (search or theory.sampled):
         from recallbook_theory.sampled.theory import LARGEST_VOCAB  # it loads torch
@@ -86,11 +104,10 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
         "expected_error": expected,
         "doubts": message(setting, doubts(theory.doubts, setting), expected=expected),
         "binds": phase(setting) if equal or search else None,
-        "ledger": {name: term._asdict() for name, term in prediction.ledger.items()},
+        "ledger": {name: {"size": term, **vars(term)} for name, term in prediction.ledger.items()},
         "wanted": wanted,
-        "critical_samples": critical_samples(vocab=vocab, **asked) if equal or search else None,
-        "critical_dim": least,
-        "capacity": capacity(samples, **asked) if equal else None,
+        **sizes,
+        "why": {name: size.why for name, size in sizes.items() if size is not None},
     }
 
 
@@ -126,20 +143,15 @@ def _lines(
         yield f"half of the draws below: {outcome_text(quantiles['0.5'])}"
     if binds:
         yield f"costs most accuracy: {binds}"
-    terms = ((term["size"], name) for name, term in ledger.items())
+    terms = ((term["size"], name, term["outcome"]) for name, term in ledger.items())
     known = sorted((term for term in terms if not math.isnan(term[0])), reverse=True)
-    of_recall = {*mean_squares(mlp=True), "coverage"}
-    for text, last in ((STEP_TWO, False), (STEP_THREE, True)):
+    for text, outcome in ((STEP_TWO, "lock_on"), (STEP_THREE, "recall")):
         yield text
-        yield from (f"  {n:18} {size:.2g}" for size, n in known if (n in of_recall) is last)
-    wanted, critical, facts = says["wanted"], says["critical_samples"], says["capacity"]
-    least = says["critical_dim"]
-    if critical is not None:
-        yield f"N for accuracy {wanted:g} at this d: {rounded(critical)} predicted"
-    if least is not None:
-        yield f"d for accuracy {wanted:g} at this N: {rounded(least)} predicted"
-    if facts is not None:
-        yield f"facts with accuracy {wanted:g} at this N, d and L: {facts or 'none'} predicted"
+        yield from (f"  {name:18} {size:.2g}" for size, name, of in known if of == outcome)
+    for name, text in SIZES.items():
+        if says[name] is not None:
+            size, why = rounded(says[name] or math.inf), says["why"][name]
+            yield f"{text} for accuracy {says['wanted']:g}: {size} predicted ({why})"
 
 
 KINDS: dict[str, Any] = {"int": int, "float": float, "str": str}

@@ -17,6 +17,7 @@ from jaxtyping import Float64
 from tqdm import tqdm
 
 from recallbook.data.streams import stream
+from recallbook.result import Result
 from recallbook.setting import Setting
 from recallbook_studies.examining.report import TableReport
 from recallbook_studies.laws import random_accuracy, random_dim
@@ -133,8 +134,8 @@ ADVICE = {
 }
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Result):
     """What is predicted with a table's rows as input embeddings, and with what they could be.
 
     Attributes
@@ -241,9 +242,9 @@ def judge(
         like = f"your {report.dim:,} dimensions act like {acts_like:,} random ones"
     tried = [f"{name} {accuracy[name]:.2f}" for name in cases]
     words = (
-        f"verdict, with V = {setting.vocab:,} of its rows, L = {setting.seq_len:,}, N = {setting.samples:,}\n"
+        f"{like} (V = {setting.vocab:,} of the rows, L = {setting.seq_len:,}, N = {setting.samples:,})\n"
         f"  {'as good as' if equal else differs} a random table of this size: predicted accuracy"
         f" {here:.2f} and {random:.2f}\n"
-        f"  {like}; {costs}\n  {', '.join(tried[2:6])}\n  {helps}\n  {', '.join(tried[6:])}"
+        f"  {costs}\n  {', '.join(tried[2:6])}\n  {helps}\n  {', '.join(tried[6:])}"
     )
     return Verdict(setting, accuracy, acts_like, cause, remedy, noticed, words)

@@ -3,7 +3,7 @@ dimensions."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from recallbook.arguments import (
     real_table,
 )
 from recallbook.memory_needs import NUMBER, Need, require_memory
+from recallbook.result import Result
 from recallbook.setting import Setting
 from recallbook_studies.examining.read import DROP, bad_rows, named
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from recallbook_studies.examining.judge import Verdict
 
 
-@dataclass(frozen=True, eq=False)
-class TableReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class TableReport(Result):
     r"""What :func:`examine` reports of a table with rows $z_v$; every ratio is free of units.
 
     Attributes
@@ -61,10 +62,6 @@ class TableReport:
     centred_dim: float
     verdict: Verdict | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return all attributes by name; the spectrum as a list."""
-        return {**asdict(self), "spectrum": self.spectrum.tolist()}
-
     def __str__(self) -> str:
         tenth = self.spectrum[: max(1, self.dim // 10)].sum() / self.spectrum.sum()
         lines = [
@@ -79,7 +76,7 @@ class TableReport:
         if self.rows < self.dim:
             lines.append("fewer rows than columns: rows are tokens, is the table transposed?")
         if self.verdict:
-            lines.append(str(self.verdict))
+            lines.insert(0, str(self.verdict))
         return "\n".join(lines)
 
 

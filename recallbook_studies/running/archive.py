@@ -9,8 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from recallbook.arguments import not_allowed
+from recallbook.result import OUTCOMES
 from recallbook.setting import LATER
-from recallbook_studies.running.point import NAMES, OUTCOMES
+from recallbook_studies.running.point import NAMES
 
 FOLDER = resources.files("recallbook_studies.running") / "results"
 SWEEP = [*NAMES, *OUTCOMES, "error"]  # columns of a sweep

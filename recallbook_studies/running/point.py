@@ -19,7 +19,6 @@ from recallbook.data.streams import SCHEME
 from recallbook.setting import LATER, Setting
 
 METHODS = ("three_steps", "argmax", "assignment")
-OUTCOMES = ("accuracy", "lock_on", "recall")
 SIZES = tuple(field.name for field in fields(Setting))
 OWN = ("seed", "method", "test_samples")
 NAMES = (*SIZES, *OWN)  # the fields of a point

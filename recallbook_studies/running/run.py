@@ -17,11 +17,12 @@ from tqdm import tqdm
 
 from recallbook.arguments import Device, check_flag, check_size, not_allowed
 from recallbook.data.task import draw
+from recallbook.result import OUTCOMES
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.running.archive import typed
 from recallbook_studies.running.catalogue import RowTable
-from recallbook_studies.running.point import NAMES, OUTCOMES, Key, Point, from_values
+from recallbook_studies.running.point import NAMES, Key, Point, from_values
 from recallbook_studies.running.pool import executor_for
 from recallbook_studies.running.store import Result, Store
 from recallbook_theory.prediction import predict

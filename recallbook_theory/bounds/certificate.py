@@ -3,6 +3,7 @@ and input embeddings of one draw."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from recallbook.arguments import NUMPY, check_flag, not_allowed
 from recallbook.data.task import Problem, check_problem
 from recallbook.embedding_laws import LAWS, Geometry
 from recallbook.memory_needs import NUMBER, Need, require_memory, table
+from recallbook.result import OUTCOMES, Result
 from recallbook.setting import Setting, fact_frequencies, other_frequencies
 from recallbook.training.evaluation import Outcome
 from recallbook_theory.bounds import lock_law, recall_law
@@ -22,8 +24,8 @@ FAILING = (0.02, 0.05, 0.15)  # chances that more goes astray than is charged; e
 RARE = 1e-3  # chance that output embeddings are longer or overlap more than is charged
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Result):
     r"""Proved bounds on expectations over fresh output embeddings in the early-phase limit.
 
     Attributes
@@ -49,6 +51,15 @@ class Certificate:
     stored: float
     at_most: Outcome
     bounded: str = "means over output embeddings"
+
+    def __repr__(self) -> str:
+        """Bounds from below rounded down, from above rounded up."""
+        ends = {name: (getattr(self, name), getattr(self.at_most, name)) for name in OUTCOMES}
+        parts = [
+            f"{name} {math.floor(1e3 * low) / 1e3:.3f} to {math.ceil(1e3 * high) / 1e3:.3f}"
+            for name, (low, high) in ends.items()
+        ]
+        return f"Certificate({', '.join(parts)}: {self.bounded})"
 
 
 def certify_needs(setting: Setting) -> list[Need]:

@@ -292,7 +292,8 @@ def _ledger(setting: Setting, drawn: list[dict[str, float]]) -> dict[str, Term]:
     formulas, terms = leading_formulas(label_choice(setting)), {}
     for name in NAMES:
         size = mean[name] / units[name] if units[name] else math.nan
-        terms[name] = Term(size, sp.latex(formulas[name]), CHAPTER)
+        outcome = "lock_on" if name in (*MEANS, *NOISES) else "recall"
+        terms[name] = Term(size, outcome, sp.latex(formulas[name]), CHAPTER)
     return terms
 
 
