@@ -339,10 +339,7 @@ def critical(
 
         def reached(size: int) -> bool:
             bar.update()
-            asked = Asked(without, recall=outcome != "lock_on", level=accuracy)
-            if outcome != "accuracy":  # the level is accuracy's
-                asked = asked._replace(level=None)
-            return float(getattr(theory.averages(setting_of(size), asked), outcome)) >= accuracy
+            return _reached(theory, setting_of(size), without, accuracy, outcome)
 
         near = 0.0 if size == "dim" and not theory.sampled else _tolerance(theory)
         least = math.inf
@@ -369,6 +366,15 @@ def settings_with(size: str, fixed: Mapping[str, Any]) -> Callable[[int], Settin
 def _warned(theory: Theory, size: CriticalSize, without: tuple[str, ...], level: int = 4) -> None:
     """Warn as a prediction at this size does."""
     warn_of(theory, size.setting, theory.averages(size.setting, Asked(without)), level=level)
+
+
+def _reached(
+    theory: Theory, setting: Setting, without: tuple[str, ...], level: float, outcome: str
+) -> bool:
+    """Say whether a predicted outcome is at least the level."""
+    near = level if outcome == "accuracy" else None
+    asked = Asked(without, recall=outcome != "lock_on", level=near)
+    return float(getattr(theory.averages(setting, asked), outcome)) >= level
 
 
 def _tolerance(theory: Theory) -> float:

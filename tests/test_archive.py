@@ -10,8 +10,8 @@ import pytest
 from sampling import by_night
 
 import recallbook as rb
+from recallbook.result import OUTCOMES
 from recallbook_studies.running import archive, committed
-from recallbook_studies.running.point import OUTCOMES
 from recallbook_studies.sweeps import SWEEPS
 
 pytestmark = pytest.mark.essential

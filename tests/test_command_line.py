@@ -19,10 +19,11 @@ from settings import HOUSE, answered, as_words, rarely, settings
 
 import recallbook as rb
 from recallbook.__main__ import main
+from recallbook.result import OUTCOMES
 from recallbook_studies.commands import predicting, sweeping
 from recallbook_studies.running import archive, committed
 from recallbook_studies.running.catalogue import RowTable
-from recallbook_studies.running.point import OUTCOMES, from_values
+from recallbook_studies.running.point import from_values
 from recallbook_studies.running.store import Store, StoreFault
 from recallbook_studies.sweeps import SWEEPS, TRIAL
 
@@ -261,9 +262,9 @@ def test_predict_says_what_the_package_says(capsys):
     found = strict(capsys.readouterr().out)
     setting = rb.Setting(vocab=64, seq_len=8, dim=48, samples=512, trigger_in_values=True)
     expected = rb.predict(setting)
-    assert {name: tuple(term.values()) for name, term in found.pop("ledger").items()} == dict(
-        expected.ledger
-    )
+    assert found.pop("ledger") == {
+        name: {"size": float(term), **vars(term)} for name, term in expected.ledger.items()
+    }
     assert rb.Setting(**found.pop("setting")) == setting
     assert found == {
         **vars(rb.Outcome(*(getattr(expected, name) for name in OUTCOMES))),
@@ -274,8 +275,12 @@ def test_predict_says_what_the_package_says(capsys):
         "wanted": 0.9,
         "critical_samples": None,  # no N is enough for 0.9 here
         "critical_dim": None,
+        "critical_width": None,
         "capacity": rb.capacity(512, 8, 48, trigger_in_values=True, warn=False),
+        "why": found["why"],
     }
+    assert found["why"]["critical_samples"].endswith("d = 67 would do")
+    assert found["why"]["critical_dim"].endswith("no d would do")
     assert main(command) == 0
     lines = capsys.readouterr().out.splitlines()
     for line, start, part in zip(
@@ -289,7 +294,7 @@ def test_predict_says_what_the_package_says(capsys):
         )
         assert line == start + words.replace("0.00", "< 0.005")
     for name, term in expected.ledger.items():
-        assert [*name.split(), f"{term.size:.2g}"] in [line.split() for line in lines], name
+        assert [*name.split(), f"{term:.2g}"] in [line.split() for line in lines], name
 
 
 @pytest.mark.slow
@@ -339,7 +344,9 @@ def test_predict_says_what_the_package_says_of_any_setting(few_draws, capsys, se
 @pytest.mark.slow
 def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, few_draws):
     asked = []
-    for name, found in {"phase": "coverage", "critical_samples": 96.0}.items():
+    setting, sure = rb.Setting(vocab=8, seq_len=3, dim=8, samples=96), rb.predict
+    critical = rb.CriticalSize(96, setting, 0.3, sure)
+    for name, found in {"phase": "coverage", "critical_samples": critical}.items():
         monkeypatch.setattr(
             predicting, name, lambda *one, found=found, **rest: asked.append(one or rest) or found
         )
@@ -347,8 +354,42 @@ def test_predict_searches_among_unequal_facts_when_asked(capsys, monkeypatch, fe
     assert main(command) == 0 and not asked, "not asked for, not found"
     assert main([*command, "--search"]) == 0
     words = capsys.readouterr().out
-    assert "costs most accuracy: coverage" in words and "facts with accuracy" not in words
-    assert "N for accuracy 0.3 at this d: 96 predicted" in words
-    (setting,), sought = asked
+    assert "costs most accuracy: coverage" in words and "facts at this" not in words
+    assert "N at this d for accuracy 0.3: 96 predicted (accuracy " in words
+    sought, (setting,) = asked
     assert setting == rb.Setting(vocab=8, seq_len=3, dim=8, samples=64, zipf=0.5)
     assert sought | {"samples": 64} == vars(setting) | {"accuracy": 0.3, "warn": False}
+
+
+BLOCKS = re.findall(r"(?s)```(python)?\n(.*?)```", (ROOT / "book/terminal.md").read_text("utf-8"))
+LINES = [line for kind, text in BLOCKS if not kind for line in text.splitlines()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", LINES)
+def test_a_command_of_the_page_runs(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("table.npy", np.random.default_rng(0).standard_normal((40, 24)))
+    command = line.split("#")[0].replace("path/to/model", "table.npy").split()[3:]
+    if command[0] == "export":
+        assert main(["sweep", "trial"]) == 0
+    if "--help" in command:
+        with pytest.raises(SystemExit, match="0"):
+            main(command)
+    else:
+        assert main(command) == 0
+    assert capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_python_of_the_page_runs(tmp_path, monkeypatch, capsys):
+    """With fewer draws and seeds than the page has."""
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for text in [text for kind, text in BLOCKS if kind]:
+        exec(text.replace("range(20)", "range(2)").replace("range(32)", "range(3)"), names)
+    said = capsys.readouterr().out
+    (off, error, expected), *_ = re.findall(r"(?m)^(\S+), (\S+), (\S+) \{", said)
+    assert abs(float(off)) < 3 * (float(error) + float(expected))
+    proved, simulated = re.search(r"(?m)^([\d.]+) ([\d.]+)$", said).groups()
+    assert float(proved) <= float(simulated) + 0.02

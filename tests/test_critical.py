@@ -172,6 +172,11 @@ def test_sizes_that_were_sought_say_what_is_predicted_there():
     for dim, reached in ((enough, True), (enough - 1, False)):
         setting = rb.Setting(vocab=64, seq_len=8, dim=dim, samples=2**31 - 1)
         assert (rb.predict(setting).accuracy >= 0.9) is reached
+    half = rb.critical_samples(**sizes, accuracy=0.5, outcome="lock_on", warn=False)
+    for samples, reached in ((int(half), True), (int(half) - 2, False)):
+        assert (rb.predict(rb.Setting(**sizes, samples=samples)).lock_on >= 0.5) is reached
+    with pytest.raises(ValueError, match=r"^keyword='embeding'.*nearest is 'embeddings'"):
+        rb.critical_samples(**sizes, embeding="sphere")
     with pytest.raises(ValueError, match=r"^samples=inf"):
         rb.Setting(**{**sizes, "samples": below})
     none = rb.capacity(8000, 1024, 128)

@@ -215,9 +215,9 @@ ANY = [
         np.eye(40, 60),
         sized(40, 16, 60, 320),
         None,
-        "\n  no random rows of any dimension do as well",
+        "no random rows of any dimension do as well",
     ),
-    (NORMAL[:20], sized(20, 2000, 24, 40), None, "\n  random rows of any dimension do as well"),
+    (NORMAL[:20], sized(20, 2000, 24, 40), None, "random rows of any dimension do as well"),
     (NORMAL.T[:20], sized(20, 2, 80, 160), 80, "act like 80 random ones"),
 ]
 

@@ -245,7 +245,7 @@ def test_ledger_logits_and_lower_bounds_are_those_of_the_package(page, sizes):
     asked = f"s => [{', '.join(f'explorer.{name}(s)' for name in names)}]"
     ledger, necessary, logits = page.evaluate(asked, fields(sizes))
     terms = rb.predict(sizes, warn=False).ledger
-    expected = {name: term.size for name, term in terms.items()}
+    expected = dict(terms)
     assert {term["name"]: term["size"] for term in ledger} == pytest.approx(
         expected, rel=1e-6, abs=1e-12
     )
@@ -551,10 +551,9 @@ def test_without_scripts_there_is_the_call(html, browser):
 
 def lock_on(page, N, L, d, V):
     setting = rb.Setting(vocab=V, seq_len=L, dim=d, samples=N, trigger_in_values=False)
-    later, ledger = {*CONTENT["recall_terms"], "coverage"}, rb.predict(setting, warn=False).ledger
-    r = sum(term.size for name, term in ledger.items() if name not in later) ** -0.5
+    r = rb.predict(setting, warn=False).ratio
     others, (own, weight) = V * (1 - (1 - 1 / V) ** (L - 1)), np.polynomial.hermite_e.hermegauss(99)
-    won = weight @ norm.cdf(own + r) ** others / weight.sum()
+    won = weight @ norm.cdf(math.sqrt(2) * own + r) ** others / weight.sum()
     return {"r": r, "threshold": math.sqrt(2 * math.log(others)), "lockOn": won}
 
 

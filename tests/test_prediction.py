@@ -124,4 +124,4 @@ def test_a_mark_that_adds_nothing_finds_one_in_l(monkeypatch, seq_len):
 def test_a_printed_prediction_can_be_read():
     """In the ledger stand names and sizes; a formula is asked for by its field."""
     prediction = rb.predict(sized(64, 8, 24, 512))
-    assert "\\" not in repr(prediction) and "'mean bias': 0." in repr(prediction)
+    assert "\\" not in repr(prediction) and "mean bias: 0." in repr(prediction)

@@ -6,12 +6,12 @@ import pytest
 from sampling import by_night
 
 import recallbook as rb
+from recallbook.result import OUTCOMES
 from recallbook_studies.ch11 import embedding_tables
 from recallbook_studies.ch11.embedding_tables import TableCase
 from recallbook_studies.examining import judge
 from recallbook_studies.laws import random_dim
 from recallbook_studies.running.committed import again
-from recallbook_studies.running.point import OUTCOMES
 from recallbook_studies.sweeps import ROW_TABLES
 
 

@@ -9,6 +9,7 @@ import torch
 from sized import sized
 
 import recallbook as rb
+from recallbook.setting import Choices
 from recallbook_theory.bounds import sufficient
 
 pytestmark = pytest.mark.essential
@@ -114,10 +115,22 @@ def test_positional_sizes_are_refused():
         rb.Setting(64, seq_len=8, dim=64, samples=4096)
 
 
+def returned():
+    return [name for name in rb.__all__ if name[0].isupper()]
+
+
+def test_type_checkers_know_the_choices():
+    sizes = {"vocab", "seq_len", "dim", "samples"}
+    assert {*Choices.__annotations__} == {
+        field.name for field in dataclasses.fields(rb.Setting)
+    } - sizes
+
+
 def test_settings_print_what_differs_and_names_the_nearest():
     setting = sized(8, 4, 6, 9, zipf=1)
     assert repr(setting) == "Setting(vocab=8, seq_len=4, dim=6, samples=9, zipf=1.0)"
     assert eval(repr(setting), {"Setting": rb.Setting}) == setting
-    assert {*dir(rb)} == {*rb.__all__, "__version__"}
+    calls = {name for name in rb.__all__ if callable(getattr(rb, name))} - {*returned()}
+    assert {*dir(rb)} == {*calls, "reference", "Setting", "RecallTransformer", "__version__"}
     with pytest.raises(AttributeError, match="'simulat'; the nearest is 'simulate'"):
         rb.simulat  # noqa: B018

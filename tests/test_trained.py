@@ -2,7 +2,6 @@
 losses found by descent, the curves by hand."""
 
 import math
-import re
 import warnings
 
 import error_model
@@ -125,7 +124,8 @@ def test_more_draws_fit_than_predicted_because_facts_share_the_labels(vocab, dim
 def test_coverage_times_what_fits():
     found = rb.predict_trained(sized(64, 8, 64, 64))
     covered = 1 - (1 - 1 / 64) ** 64
-    assert found[:3] == pytest.approx((covered, covered, 1), abs=1e-3)
+    shares = found.accuracy, found.recall, found.lock_on
+    assert shares == pytest.approx((covered, covered, 1), abs=1e-3)
     assert rb.predict_trained(sized(64, 1, 6, 900)).lock_on == 1
     often, once = (trained.share_held(64, 10, 50, n) for n in (10**6, None))
     assert often == pytest.approx(once, abs=0.01)  # all equally often
@@ -236,5 +236,4 @@ def test_no_warning_where_errors_are_small():
         warnings.simplefilter("error")
         found = rb.predict_trained(sized(64, 8, 32, 640))
     assert max(found.expected_error) < 0.05
-    assert re.fullmatch(r".*error=ExpectedError\(accuracy=0\.\d{1,3}, .*", repr(found))
     assert rb.predict_trained(sized(64, 1, 32, 640)).expected_error.lock_on < 0.001

@@ -1,11 +1,12 @@
 """What a reader takes home, beside the pages: the wheel of the package, and one archive with it and
-all plain notebooks. Two builds of one tree make the same bytes."""
+all plain notebooks. Two builds of one tree on one day make the same bytes."""
 
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from sphinx.errors import ExtensionError
 sys.path.append(str(Path(__file__).parents[1]))  # where the modules of the book lie
 import stamp
 
-WHEN = 315532800  # seconds from 1970 to 1980, where the calendar of zip files begins
+# midnight of the day of the build, or of SOURCE_DATE_EPOCH
+DAY = int(os.environ.get("SOURCE_DATE_EPOCH", time.time())) // 86400 * 86400
 README = """\
 Learning to recall: each notebook is a page of the book, with its results; {wheel} is the package that they call.
+On Linux without a GPU first: export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu (0.2 GB of torch, not gigabytes).
 To run them: python3 -m venv .venv && .venv/bin/pip install {wheel} jupyterlab && .venv/bin/jupyter lab
 More ways, and how long it takes: the book's page "Run it". Code: MIT. Text and figures: CC BY 4.0.
 """
@@ -36,7 +39,7 @@ def begin(app):
     command = [sys.executable, *"-m pip wheel --quiet --no-deps --no-build-isolation".split()]
     app.wheel = subprocess.Popen(
         [*command, "--no-index", "--wheel-dir", source.parent, source],
-        env={**os.environ, "SOURCE_DATE_EPOCH": str(WHEN)},
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(DAY)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
@@ -63,10 +66,8 @@ def pack(wheel, html):
         html / "run" / f"{stamp.ARCHIVE}.zip", "w", zipfile.ZIP_DEFLATED
     ) as archive:
         for name in sorted(files):
-            # without the time, which ZipInfo puts at the beginning of 1980
-            archive.writestr(
-                zipfile.ZipInfo(f"{stamp.ARCHIVE}/{name}"), files[name], zipfile.ZIP_DEFLATED
-            )
+            entry = zipfile.ZipInfo(f"{stamp.ARCHIVE}/{name}", time.gmtime(DAY)[:6])
+            archive.writestr(entry, files[name], zipfile.ZIP_DEFLATED)
 
 
 def setup(app):

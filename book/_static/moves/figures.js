@@ -33,11 +33,11 @@
       const noises = NOISES.map((name) => [name, explorer.ledger[name]({ ...sizes, tau: 0 })]);
       const r = sum(noises.map(([, size]) => size)) ** -0.5, K = sizes.V * -Math.expm1((sizes.L - 1) * Math.log1p(-1 / sizes.V));
       let lockOn = 0;
-      for (let x = -8; x < 8; x += 0.02) lockOn += 0.02 * density(x) * explorer.normal(x + r) ** K;
+      for (let x = -8; x < 8; x += 0.02) lockOn += 0.02 * density(x) * explorer.normal(Math.SQRT2 * x + r) ** K;
       return { r, K, threshold: Math.sqrt(2 * Math.log(K)), lockOn, noises: noises.map(([name, size]) => [name, Math.sqrt(size)]) };
     },
     words: ({ r, K, threshold, lockOn }) => `${Math.round(K)} tokens compete, and the threshold is ${threshold.toFixed(1)}. ` +
-      `The trigger adds ${r.toFixed(1)} times the scatter: lock-on ${lockOn.toFixed(2)}.`,
+      `The trigger adds ${r.toFixed(1)} times the scatter${r > 16 ? ", beyond the axis" : ""}: lock-on ${lockOn.toFixed(2)}, a mean over draws.`,
     draw(chart, { r, threshold, noises }) {
       const found = frame(chart, {
         height: 332, left: 122, bottom: 202, top: 18,
@@ -110,7 +110,7 @@
       return { right: logits[0], largest: Math.max(...wrong), known, spread, reach: spread * explorer.quantile(0.5 ** (1 / (n - 1))), wrong: [...wrong] };
     },
     words: ({ right, largest, known, spread }, { n, d }) => `Right logit ${right.toFixed(2)}, largest wrong one ${largest.toFixed(2)}: the right one ` +
-      `${right > largest ? "stands out" : "drowns"}. Wrong logits scatter by ${spread.toFixed(2)} (expected). Of ${n} facts in ${d} dimensions ${known} are recalled.`,
+      `${right > largest ? "stands out" : "drowns"}. Wrong logits scatter by ${spread.toFixed(2)} (expected). Of ${n} facts in ${d} dimensions ${known} are recalled.${Math.max(right, largest) > 2.2 ? " What is larger than 2.2 stands at the end of the axis." : ""}`,
     draw(chart, { right, reach, wrong }) {
       const found = frame(chart, {
         height: 250, left: 14, top: 24,
@@ -159,7 +159,7 @@
       return { ...found, a, b, fitted: product.d.map((dim) => fitted(L, dim)), off: Math.exp(Math.max(...off)) };
     },
     words: ({ N, a, b, off }) => (N === Infinity ? `Left of the wall, <i>d</i> = ${product.wall}, no <i>N</i> recalls half of the facts, and no product says so.`
-      : `Critical <i>N</i> is ${round(N, 2)}. Here it goes like <i>d</i><sup>${a.toFixed(1)}</sup><i>L</i><sup>${b.toFixed(1)}</sup>; elsewhere on this map that product is off by up to a factor of ${round(off, 2)}.`).replaceAll("-", "−"),
+      : `Critical <i>N</i> is ${round(N, 2)}${N < 10 || N > 1e5 ? ", beyond the axis" : ""}. Here it goes like <i>d</i><sup>${a.toFixed(1)}</sup><i>L</i><sup>${b.toFixed(1)}</sup>; elsewhere on this map that product is off by up to a factor of ${round(off, 2)}.`).replaceAll("-", "−"),
     draw(chart, { N, accuracy, lockOn, fitted }, { d }) {
       const found = frame(chart, {
         height: 300, left: 62,
@@ -230,7 +230,7 @@
       return { scores, first: scores[0], lockOn: frequent.lock_on[bias][i] };
     },
     words: ({ first, lockOn }) => `The most frequent token scores ${hundredths(first)} times what the trigger adds` +
-      `${first > 1 ? ": it is ahead wherever it stands" : ""}. Lock-on ${lockOn.toFixed(2)}.`,
+      `${first > 1 ? ": it is ahead wherever it stands" : ""}${first > 9 ? " (drawn at the end of the axis)" : ""}. Lock-on ${lockOn.toFixed(2)}.`,
     draw(chart, { scores }) {
       const found = frame(chart, {
         height: 210, left: 40,
