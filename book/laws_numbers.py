@@ -153,7 +153,7 @@ def mlp_load() -> tuple[sp.Expr, sp.Expr]:
 
 def noise(*names: str) -> float:
     """Noises of the running setting by the ledger, added."""
-    return sum(predicted(RUNNING).ledger[name].size for name in names)
+    return sum(predicted(RUNNING).ledger[name] for name in names)
 
 
 def scatter() -> float:

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from recallbook.data.embeddings import Embeddings
     from recallbook.data.task import Problem, Sequences, draw
     from recallbook.model.transformer import RecallTransformer, Weights
+    from recallbook.result import Outcome
     from recallbook.setting import Setting
     from recallbook.training import reference
     from recallbook.training.descent import initial_gradient, three_steps
-    from recallbook.training.evaluation import Outcome, evaluate
+    from recallbook.training.evaluation import evaluate
     from recallbook.training.longer import descend
     from recallbook.training.simulation import simulate
     from recallbook_studies.examining.judge import Verdict
@@ -93,9 +94,10 @@ _MODULES = {
     "recallbook.data.embeddings": "Embeddings",
     "recallbook.data.task": "Problem Sequences draw",
     "recallbook.model.transformer": "RecallTransformer Weights",
+    "recallbook.result": "Outcome",
     "recallbook.setting": "Setting",
     "recallbook.training.descent": "initial_gradient three_steps",
-    "recallbook.training.evaluation": "Outcome evaluate",
+    "recallbook.training.evaluation": "evaluate",
     "recallbook.training.longer": "descend",
     "recallbook.training.simulation": "simulate",
     "recallbook_theory.critical": "CriticalSize capacity critical_dim critical_samples critical_width",

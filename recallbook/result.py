@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 OUTCOMES = ("accuracy", "lock_on", "recall")
@@ -31,11 +31,40 @@ class Result:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
+@dataclass(frozen=True, repr=False)
+class Outcome(Result):
+    r"""Three fractions between 0 and 1, or how far each is off. A tie among k for the largest counts as
+    1/k (:mod:`recallbook.model.ties`).
+
+    Attributes
+    ----------
+    accuracy : float
+        Fresh test sequences whose arg max logit is $\pi(x_{\ell})$: facts count as often as they
+        occur.
+    lock_on : float
+        Fresh test sequences whose largest attention weight is at $\ell$.
+    recall : float
+        Tokens $v$ whose label is the arg max when attention sits exactly on $v$ as the informative
+        token ($h=z_v+t$, or $z_v$ when the values do not carry the trigger): every fact counts
+        once.
+    """
+
+    accuracy: float
+    lock_on: float
+    recall: float
+
+
+@dataclass(frozen=True, repr=False)
+class MeanOutcome(Outcome):
+    """Means over ``seeds`` many draws, with their standard errors ``error``."""
+
+    error: Outcome
+    seeds: int
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Result):
         return value.to_dict()
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, Mapping):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import resources
 from typing import Any
@@ -96,8 +97,11 @@ def wanted(parts: dict[str, str]) -> str:
     return "; ".join(f"{name} ({form})" for name, form in parts.items())
 
 
-def check(label: str, answer: Any = None, setting: Setting | None = None) -> None:
-    """Print what an exercise asks, or whether an answer to it is right at a setting.
+def check(
+    label: str | Mapping[str, Any], answer: Any = None, setting: Setting | None = None
+) -> None:
+    """Print what an exercise asks, or whether an answer to it is right at a setting. An exercise of
+    one's own, in place of a label, has what it asks with the form of each answer, and what is right.
 
     An answer is a number, a text such as "50 %", "1-1/e" or "yes", or a list, array or tensor where
     several are asked for; one of them alone counts, too.
@@ -106,14 +110,19 @@ def check(label: str, answer: Any = None, setting: Setting | None = None) -> Non
     Right: bits for all facts; bits for each fact.
     >>> check("ex-task-bits")
     Asked: bits for all facts (to 2 %); bits for each fact (to 2 %).
+    >>> check({"ask": {"facts": "to 5 %"}, "right": [61]}, "about 60")
+    Right: facts.
     >>> moved = Setting(vocab=512, seq_len=128, dim=96, samples=2048)
     >>> check("ex-grad-fresh", "less", moved)  # doctest: +ELLIPSIS
     This answer is known at the default setting alone: {'vocab': 256, ...}.
     """
-    if not isinstance(label, str) or label not in TABLE:
+    if isinstance(label, Mapping):
+        asks = label
+    elif isinstance(label, str) and label in TABLE:
+        asks = TABLE[label]
+    else:
         near = (*get_close_matches(str(label), TABLE, 1), *TABLE)[0]
         raise not_allowed("label", label, f"the label of an exercise that asks, such as {near!r}")
-    asks = TABLE[label]
     holds = asks.get("holds", {})
     if setting is not None and not isinstance(setting, Setting):
         raise not_allowed("setting", setting, "a recallbook.Setting, or None")
@@ -125,7 +134,7 @@ def check(label: str, answer: Any = None, setting: Setting | None = None) -> Non
         print(judged(asks, answer))
 
 
-def judged(asks: dict[str, Any], answer: Any) -> str:
+def judged(asks: Mapping[str, Any], answer: Any) -> str:
     """Say of an answer that it is right or not so, or that it cannot be read, or in two ways."""
     parts, read = asks["ask"], []
     try:

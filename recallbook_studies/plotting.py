@@ -58,7 +58,8 @@ CROWD = 2000  # coordinates: so many points are drawn as pixels
 
 
 def use_style() -> None:
-    """Set the book's style for all figures that follow; a notebook shows and stores them as SVG."""
+    """Set the book's style for all figures that follow; a notebook shows and stores them as SVG.
+    For some figures alone: ``with matplotlib.rc_context(STYLE):``."""
     mpl.rcdefaults()  # a reader's own style would change pictures
     mpl.rcParams.update(STYLE)
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None

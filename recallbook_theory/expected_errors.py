@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recallbook.result import OUTCOMES
 from recallbook.setting import Setting
 from recallbook_theory import hermite
 
@@ -28,14 +29,6 @@ VOCABS, DIMS, RATIOS = (24, 1024), (3, 10240), (0.5, 300)  # the last N/V
 FEWEST_TOKENS, FEWEST_DIMS = 60, 12  # errors grow below
 SMALL = 0.05  # least logarithm's $p(1-p)$
 NEARLY = 0.1  # variance that is small
-
-
-class ExpectedError(NamedTuple):
-    """Root mean square of what a prediction misses beyond sampling."""
-
-    accuracy: float
-    lock_on: float
-    recall: float
 
 
 class ActivationShape(NamedTuple):
@@ -104,8 +97,7 @@ def weights(mlp: bool, table: str = TABLE) -> dict[str, dict[str, float]]:
     with (FOLDER / table).open(encoding="utf-8") as file:
         part = [row for row in csv.DictReader(file) if row["mlp"] == str(mlp)]
     return {
-        name: {row["feature"]: float(row[name]) for row in part if row[name]}
-        for name in ExpectedError._fields
+        name: {row["feature"]: float(row[name]) for row in part if row[name]} for name in OUTCOMES
     }
 
 

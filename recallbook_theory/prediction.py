@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,25 +23,15 @@ from recallbook.arguments import (
     check_size,
     not_allowed,
 )
-from recallbook.result import Result
+from recallbook.result import OUTCOMES, Outcome, Result
 from recallbook.setting import Setting
 from recallbook_theory.caveats import doubts, message
 from recallbook_theory.equal import EqualFacts
-from recallbook_theory.expected_errors import ExpectedError
 from recallbook_theory.theories import Asked, Averages, DrawLaw, Term, Theory
 
 if TYPE_CHECKING:
     from recallbook.data.embeddings import Embeddings
     from recallbook_theory.sampled.theory import SampledTheory
-
-
-class Quantiles(NamedTuple):
-    """What a share of all draws of embeddings and data stays below: a value for each outcome, from
-    its own law."""
-
-    accuracy: float
-    lock_on: float
-    recall: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,7 +52,7 @@ class Prediction(Result):
     recall: float
     ledger: Mapping[str, Term]
     error: float = 0.0
-    expected_error: ExpectedError | None = None
+    expected_error: Outcome | None = None
     rate: float | tuple[float, ...] | None = None
     _draws: Callable[[], DrawLaw] | None = field(default=None, compare=False)
 
@@ -72,9 +62,9 @@ class Prediction(Result):
         noises = [term for term in self.ledger.values() if term.outcome == "lock_on"]
         return float(np.sum(noises) ** -0.5)
 
-    def quantile(self, q: float) -> Quantiles:
+    def quantile(self, q: float) -> Outcome:
         """Accuracy, lock-on and recall that a share ``q`` of draws of embeddings and data stays
-        below.
+        below, each by its own law.
 
         A simulation is one draw; test sequences are endless here. The quantile of 64 to 256 draws
         of embeddings, label counts and noise (:mod:`recallbook_theory.sampled.theory`), found at
@@ -89,7 +79,7 @@ class Prediction(Result):
             equal facts.
         """
         q = check_share("q", q)
-        return Quantiles(*(float(np.quantile(outcomes, q)) for outcomes in self._law))
+        return Outcome(*(float(np.quantile(outcomes, q)) for outcomes in self._law))
 
     @cached_property
     def _law(self) -> DrawLaw:
@@ -148,13 +138,13 @@ def predict(
     averages = theory.averages(setting, Asked(without, ledger=not without))
     if warn:
         warn_of(theory, setting, averages)
-    outcomes = {name: getattr(averages, name) for name in Quantiles._fields}
+    outcomes = {name: getattr(averages, name) for name in OUTCOMES}
     errors = theory.expected_errors(setting, outcomes)
     return Prediction(
         **outcomes,
         ledger=averages.ledger,
         error=averages.error,
-        expected_error=ExpectedError(**errors) if errors else None,
+        expected_error=Outcome(**errors) if errors else None,
         rate=averages.rate,
         _draws=partial(_draws, theory, setting, without),
     )
@@ -233,7 +223,7 @@ def warn_of(
     theory: Theory,
     setting: Setting,
     averages: Averages,
-    names: Iterable[str] = Quantiles._fields,
+    names: Iterable[str] = OUTCOMES,
     *,
     level: int = 3,
 ) -> None:

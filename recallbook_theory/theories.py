@@ -31,10 +31,6 @@ class Term(float):
         term.outcome, term.formula, term.derived = outcome, formula, derived
         return term
 
-    @property
-    def size(self) -> float:
-        return float(self)
-
     def __repr__(self) -> str:
         return f"{float(self):.2g}"
 

@@ -27,9 +27,9 @@ from scipy.special import ndtr, ndtri, wrightomega
 from scipy.stats import binom
 
 from recallbook.arguments import check_flag, not_allowed
-from recallbook.result import Result
+from recallbook.result import Outcome, Result
 from recallbook.setting import Setting
-from recallbook_theory.expected_errors import ExpectedError, expected_errors
+from recallbook_theory.expected_errors import expected_errors
 
 LARGEST_VOCAB = 2**16
 TABLE = "trained_errors.csv"  # weights of expected errors
@@ -51,7 +51,7 @@ class TrainedPrediction(Result):
     accuracy: float
     recall: float
     lock_on: float
-    expected_error: ExpectedError
+    expected_error: Outcome
 
 
 def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction:
@@ -107,7 +107,7 @@ def predict_trained(setting: Setting, *, warn: bool = True) -> TrainedPrediction
         reason = "load near 1" if near else "few, long sequences are cheaper than facts"
         warnings.warn(f"in doubt: accuracy or recall off by {size:.2f}, {reason}", stacklevel=2)
     errors = {name: round(min(error, MOST), 3) for name, error in errors.items()}
-    return TrainedPrediction(**outcomes, expected_error=ExpectedError(**errors))
+    return TrainedPrediction(**outcomes, expected_error=Outcome(**errors))
 
 
 def variables(share: float) -> dict[str, float]:

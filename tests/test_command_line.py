@@ -268,8 +268,8 @@ def test_predict_says_what_the_package_says(capsys):
     assert rb.Setting(**found.pop("setting")) == setting
     assert found == {
         **vars(rb.Outcome(*(getattr(expected, name) for name in OUTCOMES))),
-        "quantiles": {str(q): expected.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)},
-        "expected_error": expected.expected_error._asdict(),
+        "quantiles": {str(q): expected.quantile(q).to_dict() for q in (0.1, 0.5, 0.9)},
+        "expected_error": expected.expected_error.to_dict(),
         "doubts": found["doubts"],
         "binds": rb.phase(setting),
         "wanted": 0.9,

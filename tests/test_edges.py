@@ -31,7 +31,12 @@ def fractions(found, names=("accuracy", "lock_on", "recall")):
 
 def ascends(found):
     """Quantiles are fractions that ascend."""
-    laws = zip((0, 0, 0), *(found.quantile(q) for q in (0.1, 0.5, 0.9)), (1, 1, 1), strict=True)
+    laws = zip(
+        (0, 0, 0),
+        *(found.quantile(q).to_dict().values() for q in (0.1, 0.5, 0.9)),
+        (1, 1, 1),
+        strict=True,
+    )
     return (
         all(list(law) == sorted(law) for law in laws)
         and answered(lambda: found.quantile(1)) is None
@@ -53,7 +58,7 @@ def test_simulations(setting):
 def test_predictions(setting):
     found = answered(lambda: rb.predict(setting, warn=False))
     assert fractions(found)
-    sizes = {name: term.size for name, term in found.ledger.items()} if found else {}
+    sizes = dict(found.ledger) if found else {}
     unknown = {name for name, size in sizes.items() if math.isnan(size)}
     for name in sizes.keys() - unknown:
         assert sizes[name] >= 0, name

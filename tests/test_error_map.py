@@ -124,7 +124,7 @@ def test_warnings_say_what_is_off_and_what_was_never_checked():
         rb.predict(replace(plain, samples=50))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert max(rb.predict(plain).expected_error) < expected_errors.LARGE
+        assert max(rb.predict(plain).expected_error.to_dict().values()) < expected_errors.LARGE
         rb.predict(replace(plain, width=100, activation=torch.sin))
 
 

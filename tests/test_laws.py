@@ -114,7 +114,7 @@ def test_where_label_frequencies_are_the_largest(vocab, dim):
     for factor, largest in ((0.8, True), (1.25, False)):
         setting = sized(vocab, 2, dim, round(factor * edge), trigger_in_values=True)
         ledger = rb.predict(setting, warn=False).ledger
-        sizes = {name: ledger[name].size for name in laws.recall_noises(True)}
+        sizes = {name: ledger[name] for name in laws.recall_noises(True)}
         assert (max(sizes, key=sizes.get) == "label frequencies") == largest, factor
 
 

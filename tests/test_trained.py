@@ -235,5 +235,5 @@ def test_no_warning_where_errors_are_small():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = rb.predict_trained(sized(64, 8, 32, 640))
-    assert max(found.expected_error) < 0.05
+    assert max(found.expected_error.to_dict().values()) < 0.05
     assert rb.predict_trained(sized(64, 1, 32, 640)).expected_error.lock_on < 0.001

@@ -297,8 +297,8 @@ def test_what_each_term_costs(few_draws):
     mended = rb.predict(setting, without=("frequent tokens",), warn=False)
     assert mended.lock_on > broken.lock_on + 0.2 and not mended.ledger
     assert {*broken.ledger} == {*sampled.NAMES}
-    assert [term for term in broken.ledger.values() if not (term.size >= 0 and term.formula)] == []
-    assert broken.ledger["frequent tokens"].size > 10 * broken.ledger["uneven facts"].size
+    assert [term for term in broken.ledger.values() if not (term >= 0 and term.formula)] == []
+    assert broken.ledger["frequent tokens"] > 10 * broken.ledger["uneven facts"]
     stored = rb.predict(setting, without=("frequent tokens", "interference"), warn=False)
     assert stored.recall > mended.recall + 0.2
 

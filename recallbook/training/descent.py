@@ -49,7 +49,8 @@ def three_steps(
     device: Device | None = None,
 ) -> Weights:
     r"""Take three gradient steps from zero on one fixed batch, values, attention, values
-    (alg-three-steps and def-limit, chapter 3).
+    (alg-three-steps and def-limit, chapter 3). Another optimiser's third step:
+    ``dataclasses.replace(weights, value2=step(weights.value2))``.
 
     $$W_V^{(1)}=-\eta\nabla_{W_V}\hat{\mathcal L}(0,0),\quad
     W_{KQ}^{(1)}=-\gamma\nabla_{W_{KQ}}\hat{\mathcal L}(W_V^{(1)},0),\quad
@@ -58,7 +59,9 @@ def three_steps(
     Parameters
     ----------
     eta, gamma : float or None
-        Learning rates. Finite and positive: exact, no approximation. Both ``None``: the early-phase
+        Learning rates. Finite and positive: exact, no approximation; those that come close to the
+        limit are $\eta=\frac{LV}{100}$, or $\frac1{100}\frac{LVd}{V+d}$ with the trigger in the
+        values, and $\gamma=10\ln L\,\frac{L^2V}\eta$ (eq-rates, chapter 3). Both ``None``: the early-phase
         limit, with the predictions before the first step in all three residuals, hard attention
         (equal shares on ties, as the limit of softmax gives them: :mod:`recallbook.model.ties`),
         and weights per unit rate $W_V^{(1)}/\eta$, $W_{KQ}^{(1)}/(\gamma\eta)$, $W_V^{(2)}/\gamma$.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -24,40 +23,9 @@ from recallbook.model.attention import (
 )
 from recallbook.model.ties import BLOCK_LABELS, Answers, answers, bias_slack, credit, logit_slack
 from recallbook.model.transformer import RecallTransformer, Weights
-from recallbook.result import Result
+from recallbook.result import Outcome
 from recallbook.training.early_phase import located_vectors
 from recallbook.training.gradients import features
-
-
-@dataclass(frozen=True, repr=False)
-class Outcome(Result):
-    r"""Three fractions between 0 and 1. A tie among k for the largest counts as 1/k
-    (:mod:`recallbook.model.ties`).
-
-    Attributes
-    ----------
-    accuracy : float
-        Fresh test sequences whose arg max logit is $\pi(x_{\ell})$: facts count as often as they
-        occur.
-    lock_on : float
-        Fresh test sequences whose largest attention weight is at $\ell$.
-    recall : float
-        Tokens $v$ whose label is the arg max when attention sits exactly on $v$ as the informative
-        token ($h=z_v+t$, or $z_v$ when the values do not carry the trigger): every fact counts
-        once.
-    """
-
-    accuracy: float
-    lock_on: float
-    recall: float
-
-
-@dataclass(frozen=True, repr=False)
-class MeanOutcome(Outcome):
-    """Means over ``seeds`` many draws, with their standard errors ``error``."""
-
-    error: Outcome
-    seeds: int
 
 
 def evaluate(

@@ -19,9 +19,10 @@ from recallbook.arguments import (
 from recallbook.data.embeddings import Embeddings
 from recallbook.data.task import draw
 from recallbook.memory_needs import require_memory, simulation_needs
+from recallbook.result import MeanOutcome, Outcome
 from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
-from recallbook.training.evaluation import MeanOutcome, Outcome, evaluate
+from recallbook.training.evaluation import evaluate
 
 
 def simulate(

@@ -79,7 +79,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
     given, theory = asdict(setting), theory_of(setting)
     prediction, equal = predict(setting, warn=False), not theory.sampled
     error = prediction.expected_error
-    expected = None if error is None else error._asdict()
+    expected = None if error is None else error.to_dict()
     asked = {**given, "accuracy": wanted, "warn": False}
     samples, vocab = asked.pop("samples"), asked.pop("vocab")
     of_dim = {name: value for name, value in asked.items() if name != "dim"}
@@ -96,7 +96,7 @@ def predicted(setting: Setting, wanted: float, *, search: bool = True) -> dict[s
         from recallbook_theory.sampled.theory import LARGEST_VOCAB  # it loads torch
 
         if setting.vocab <= LARGEST_VOCAB:
-            quantiles = {str(q): prediction.quantile(q)._asdict() for q in (0.1, 0.5, 0.9)}
+            quantiles = {str(q): prediction.quantile(q).to_dict() for q in (0.1, 0.5, 0.9)}
     return {
         "setting": given,
         **{name: getattr(prediction, name) for name in OUTCOMES},

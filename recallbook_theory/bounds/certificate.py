@@ -15,9 +15,8 @@ from recallbook.arguments import NUMPY, check_flag, not_allowed
 from recallbook.data.task import Problem, check_problem
 from recallbook.embedding_laws import LAWS, Geometry
 from recallbook.memory_needs import NUMBER, Need, require_memory, table
-from recallbook.result import OUTCOMES, Result
+from recallbook.result import OUTCOMES, Outcome, Result
 from recallbook.setting import Setting, fact_frequencies, other_frequencies
-from recallbook.training.evaluation import Outcome
 from recallbook_theory.bounds import lock_law, recall_law
 
 FAILING = (0.02, 0.05, 0.15)  # chances that more goes astray than is charged; each is valid
