@@ -66,10 +66,11 @@ def check_activation(field: str, value: Any) -> str | Activation:
         raise not_allowed(field, value, "a deterministic function of each number by itself")
     with torch.inference_mode(False), torch.enable_grad():
         given = before.clone().requires_grad_()
-        total = value(given).sum()
-        if not total.requires_grad:
-            raise not_allowed(field, value, "a function that autograd can differentiate")
-        (slopes,) = torch.autograd.grad(total, given)
+        try:
+            (slopes,) = torch.autograd.grad(value(given).sum(), given)
+        except Exception as error:
+            allowed = "a function that autograd can differentiate"
+            raise not_allowed(field, value, allowed) from error
     if not slopes.any() and bool((image != image[0, 0]).any()):
         raise not_allowed(
             field, value, "a function whose slope autograd knows: it gives 0 everywhere"

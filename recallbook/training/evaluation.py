@@ -47,7 +47,8 @@ def evaluate(
         Weights of the early-phase limit are used with hard attention and without the output bias,
         which is nothing beside logits that grow with $\gamma$ (also where it is $-\infty$, which
         stands for a log that grows far more slowly); all others with softmax attention and with the
-        bias. A model answers with the embeddings that it holds.
+        bias. A model answers with the embeddings that it holds. Of an attention vector $w$ of your
+        own: ``dataclasses.replace(weights, key_query=torch.outer(w, problem.query))``.
     test_samples : int
         Number of fresh sequences.
     seed : int or None
