@@ -294,7 +294,11 @@ def test_without_a_model_it_is_what_both_need():
 def test_the_page_prints_the_formulas():
     page = PAGE.read_text(encoding="utf-8")
     formulas = necessary.mean_bias(), necessary.many_tokens(), necessary.label_frequencies()
-    printed = [f"{sp.latex(symbol)}&={sp.latex(e)}" for of in formulas for symbol, e in of.items()]
+    printed = [
+        f"{sp.latex(symbol)}&={sp.latex(e, ln_notation=True)}"
+        for of in formulas
+        for symbol, e in of.items()
+    ]
     assert [formula for formula in printed if formula not in page] == []
 
 
