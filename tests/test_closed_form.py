@@ -3,7 +3,6 @@ enumeration."""
 
 import itertools
 import math
-import re
 from functools import cache
 from pathlib import Path
 
@@ -96,10 +95,10 @@ def test_the_page_prints_the_constants():
     for flag in (0, 1):
         assert rf"$C_1={pf.DIM_SQUARE[flag]}$, $C_2={pf.SAMPLES[flag]}$ for $\tau={flag}$" in PAGE
     for said in (
-        rf"\Lambda=\log\frac{{{cf.EVENTS}\,V^2}}\delta",
+        rf"\Lambda=\ln\frac{{{cf.EVENTS}\,V^2}}\delta",
         rf"{pf.DIM_OVER_LOG}\,\Lambda\le d\le V",
-        rf"$\log\frac{{{5 * cf.OF_LOCK_ON}\,V^2}}\delta$",
-        rf"$\log\frac{{{cf.OF_ONE}\,V}}\delta$ in (b) and $x=\log\frac{cf.RARE}\delta$",
+        rf"$\ln\frac{{{5 * cf.OF_LOCK_ON}\,V^2}}\delta$",
+        rf"$\ln\frac{{{cf.OF_ONE}\,V}}\delta$ in (b) and $x=\ln\frac{cf.RARE}\delta$",
         rf"V\ge{pf.VOCAB}$ and $\Lambda\ge{pf.LOG}",
     ):
         assert said in PAGE
@@ -107,23 +106,7 @@ def test_the_page_prints_the_constants():
     for name in ("losses", "norms", "recall"):
         assert f"{worst[0][name]:.2f} and {worst[1][name]:.2f}" in PAGE
     other = (BOOK / "proofs_necessary.md").read_text(encoding="utf-8")
-    assert rf"$\log({100 * cf.OF_LOCK_ON}\,V^2)$" in other
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.nightly)])
-def test_the_page_prints_the_sizes(step):
-    row = r"\| (\d+) \| (\d+) \| (\d+) \| ([01]) " + r"\| (.+?) " * 3 + r"\|"
-    rows = re.findall(row, PAGE)
-    assert len(rows) == 16
-    for *sizes, flag, predicted, proved, ratio in rows[::step]:
-        sizes, flag = [int(size) for size in sizes], flag == "1"
-        enough = cf.sufficient_samples_closed_form(*sizes, trigger_in_values=flag)
-        expected = rb.critical_samples(*sizes, trigger_in_values=flag)
-        assert float(ratio) == pytest.approx(enough / expected, abs=0.06)
-        for number, text in ((expected, predicted), (enough, proved)):
-            said = float(text.strip("$}").replace(r"\cdot10^{", "e"))
-            assert number == pytest.approx(said, rel=0.05)
+    assert rf"$\ln({100 * cf.OF_LOCK_ON}\,V^2)$" in other
 
 
 # The algebra

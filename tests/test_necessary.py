@@ -242,6 +242,21 @@ def test_what_three_steps_need_is_at_least_coverage():
     assert least(256, 4000, 96, 1.0, error=0.1) == pytest.approx(long[1])
 
 
+@pytest.mark.parametrize(("vocab", "says"), [(1000, False), (8000, False), (10**4, True)])
+def test_many_tokens_say_nothing_at_small_vocabularies(vocab, says):
+    """At any other sizes; p' falls with N and rises with L."""
+    length, best = 10**8, -math.inf
+    for dim in np.geomspace(4, 3 * vocab, 24):
+        sizes = {V: vocab, L: length, d: dim, N: vocab, tau: 0}
+        known = {**sizes, necessary.theta: necessary.THETAS}
+        known[necessary.e_2] = math.sqrt(necessary.pull_square(sizes))
+        found = closed_form.constants(known, necessary.mean_bias)
+        levels = {**found, necessary.z: necessary.LEVELS[:, None]}
+        found = closed_form.constants(levels, necessary.many_tokens)
+        best = max(best, np.max(found[necessary.p_all]))
+    assert (best > 0) == says
+
+
 @pytest.mark.essential
 def test_at_large_sizes_it_is_the_leading_order():
     vocab, length, dim = 10**9, 10**9, 10**7
@@ -279,7 +294,11 @@ def test_without_a_model_it_is_what_both_need():
 def test_the_page_prints_the_formulas():
     page = PAGE.read_text(encoding="utf-8")
     formulas = necessary.mean_bias(), necessary.many_tokens(), necessary.label_frequencies()
-    printed = [f"{sp.latex(symbol)}&={sp.latex(e)}" for of in formulas for symbol, e in of.items()]
+    printed = [
+        f"{sp.latex(symbol)}&={sp.latex(e, ln_notation=True)}"
+        for of in formulas
+        for symbol, e in of.items()
+    ]
     assert [formula for formula in printed if formula not in page] == []
 
 

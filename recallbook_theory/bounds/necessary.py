@@ -121,8 +121,9 @@ def mean_bias_samples(
     on average, because of mean bias; 0 where nothing is proved (cor-mean-bias).
 
     At large sizes a multiple of $L^2\sqrt V/d^{3/2}$ (eq-many-leading) with $L\gg\sqrt{Vd}$,
-    which $\tau=1$ asks for; nothing at $\alpha\le\frac12$. Sizes as :func:`recallbook.minimum_samples` checks
-    them."""
+    which $\tau=1$ asks for; nothing at $\alpha\le\frac12$, and below $V$ of about 9000 only what one
+    other token asks (thm-mean-bias), nothing at $\alpha\le\frac34$. Sizes as
+    :func:`recallbook.minimum_samples` checks them."""
     if seq_len == 1 or vocab < 4:
         return 0.0
     sizes = {V: vocab, L: seq_len, d: dim, tau: int(trigger_in_values)}

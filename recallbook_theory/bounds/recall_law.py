@@ -172,7 +172,7 @@ def recall_at_most(
     q: Float[Tensor, "V V"], dim: int, geometry: Geometry = "normal"
 ) -> Float[Tensor, " V"]:
     r"""Bound the chance that each fact is recalled from above, ``(V,)``; a tie among k counts 1/k
-    (thm-recall-at-most, proofs of recall from both sides).
+    (thm-recall-at-most, proofs of certificates).
 
     For Gaussian output embeddings by the tangents of :func:`_wins_at_most`, and what lies outside
     the grid counts as recalled; never above the chance against one wrong label, nor one over the
@@ -264,7 +264,7 @@ def _wins_at_most(
     q_hat: Float[Tensor, "n V"], v: Tensor, xi: Cells, chi: Cells
 ) -> Float[np.ndarray, " n"]:
     r"""Bound the chance that all wrong logits lie below the right one from above, with both
-    variables on the grid, ``(n,)`` (eq-recall-at-most, proofs of recall from both sides).
+    variables on the grid, ``(n,)`` (eq-recall-at-most, proofs of certificates).
 
     Given $t$, the sum of $\lvert p_k\rvert g'_k$ over wrong labels whose $p_k$ have one sign, these
     are negatively correlated: their chances multiply at most (Slepian), and $t$ is the same for
