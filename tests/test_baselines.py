@@ -1,10 +1,12 @@
-"""Baselines against enumeration of every sequence at tiny sizes."""
+"""Baselines against enumeration of every sequence at tiny sizes, and against drawn sequences."""
 
 import itertools
 
 import numpy as np
 import pytest
+from sized import marked
 
+import recallbook as rb
 from recallbook_studies.ch01 import baselines
 
 pytestmark = pytest.mark.essential
@@ -21,6 +23,15 @@ def test_largest_count_by_enumeration(vocab, seq_len):
     assert baselines.bag_of_words_accuracy(vocab, seq_len) == pytest.approx(
         largest.mean() / seq_len, abs=1e-13
     )
+
+
+def test_bag_of_words_accuracy_is_that_of_drawn_sequences():
+    problem = rb.draw(marked(20, 12, 1, 1), seed=0)
+    test = problem.fresh(20_000)
+    counts = np.array([np.bincount(row, minlength=20) for row in test.tokens])
+    right = np.mean(problem.permutation.numpy()[counts.argmax(1)] == test.labels.numpy())
+    exact = baselines.bag_of_words_accuracy(20, 12)
+    assert abs(right - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000)
 
 
 @pytest.mark.parametrize(("vocab", "samples"), [(2, 1), (3, 4), (4, 5)])
