@@ -1,13 +1,10 @@
-"""What simple strategies score on the task, in closed form and by simulation."""
+"""What simple strategies score on the task, in closed form."""
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float64
 from scipy.stats import poisson
-
-from recallbook.data.streams import stream, uniform_integers
-from recallbook.data.task import Problem
 
 
 def largest_count_distribution(vocab: int, seq_len: int) -> Float64[np.ndarray, " k"]:
@@ -41,14 +38,6 @@ def bag_of_words_accuracy(vocab: int, seq_len: int) -> float:
     return float(np.sum(1 - at_most[:-1]) / seq_len)
 
 
-def bag_of_words_guess(problem: Problem, tokens: Int[np.ndarray, "n L"]) -> Int[np.ndarray, " n"]:
-    """Best labels ``(n,)`` for rows of ``tokens`` ``(n, L)`` in any order: of the most frequent
-    token, lowest on ties."""
-    counts = np.zeros((len(tokens), problem.setting.vocab), dtype=np.int64)
-    np.add.at(counts, (np.arange(len(tokens))[:, None], tokens), 1)
-    return np.asarray(problem.permutation.cpu().numpy()[counts.argmax(axis=1)])
-
-
 def seen_distribution(vocab: int, samples: int) -> Float64[np.ndarray, " k"]:
     r"""Probability that $N$ uniform draws show exactly $k$ of the $V$ facts, for $k=0..V$; exact,
     cost $O(NV)$."""
@@ -58,10 +47,3 @@ def seen_distribution(vocab: int, samples: int) -> Float64[np.ndarray, " k"]:
     for _ in range(samples):
         seen = seen * known + np.concatenate([[0.0], (seen * (1 - known))[:-1]])
     return seen
-
-
-def simulated_coverage(vocab: int, samples: int, seed: int) -> float:
-    """Fraction of the facts that a training batch shows, with the tokens of :func:`recallbook.draw`
-    at ``L = 1``."""
-    tokens = uniform_integers(stream(seed, "tokens"), vocab, samples)
-    return float(np.unique(tokens).size / vocab)
