@@ -11,7 +11,6 @@ from settings import EQUAL, settings
 from sized import either, marked, sized
 
 import recallbook as rb
-from recallbook_studies.ch08 import estimators
 from recallbook_studies.intervals import seed_interval
 from recallbook_theory.bounds import decoding
 
@@ -116,16 +115,6 @@ def test_refinement_raises_the_likelihood_to_a_local_maximum(index):
             other = end.clone()
             other[[first, second]] = other[[second, first]]
             assert log_likelihood(seen, other) <= best + 1e-6
-
-
-def test_three_steps_and_readers_are_compared_on_one_draw():
-    setting = sized(24, 8, 12, 60)
-    (row,) = estimators.against_three_steps([setting], [3], ["whitened"]).to_dict("records")
-    problem = rb.draw(setting, 3)
-    outcome = rb.evaluate(problem, rb.three_steps(problem), 1000)
-    assert (row["three steps"], row["lock_on"]) == (outcome.recall, outcome.lock_on)
-    assert row["whitened"] == decoding.decoded(problem, "whitened")
-    assert outcome.recall != outcome.accuracy
 
 
 @either("tau")

@@ -1,1 +1,0 @@
-"""Readers of one gradient against the bound (chapter 8)."""
