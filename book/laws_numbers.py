@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sympy as sp
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+from scipy.stats import poisson
 
 import recallbook as rb
 from recallbook.setting import fact_frequencies
-from recallbook_studies import error_map, laws
+from recallbook_studies import error_map, grids, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch09 import capacities
@@ -50,6 +53,25 @@ def span(numbers: Sequence[float], form: str = ".1f") -> str:
 def power(number: float) -> sp.Expr:
     """A large number to two digits, as a multiple of a power of ten."""
     return sp.Float(f"{number:.1e}", 2)
+
+
+@cache
+def slope() -> pd.Series:
+    """Measured N of lock-on one half over L² √V / d^(3/2), at each of the stored sizes."""
+    stored, out = rb.load_results("lock_on"), {"trigger_in_values": False}
+    parts = (
+        grids.critical(stored, ["seq_len", "dim"], vocab=256, **out).assign(vocab=256),
+        grids.critical(stored, ["vocab"], seq_len=128, dim=32, **out).assign(seq_len=128, dim=32),
+    )
+    found = pd.concat(parts).drop_duplicates(["vocab", "seq_len", "dim"])
+    product = found["seq_len"] ** 2 * found["vocab"] ** 0.5 / found["dim"] ** 1.5
+    ratio: pd.Series = found["critical"] / product
+    return ratio
+
+
+def slope_factor() -> float:
+    """The geometric mean of these ratios."""
+    return math.exp(float(np.log(slope()).mean()))
 
 
 def cured(cure: str, outcome: str) -> float:
@@ -134,6 +156,38 @@ def at_rate(share: float | None = None) -> float:
 # Formulas
 
 
+def drawn_lock_on(ratio: float, others: float) -> float:
+    """The mean of Phi(r + sqrt(2) x)^K, where draws differ, by a normal x."""
+    return float(laws.WEIGHTS @ np.exp(others * log_ndtr(2**0.5 * laws.NODES + ratio)))
+
+
+def drawn_ratio(share: float, others: float) -> float:
+    """The ratio r at which :func:`drawn_lock_on` is ``share``."""
+    return float(brentq(lambda ratio: drawn_lock_on(ratio, others) - share, 0, 40))
+
+
+def rivals() -> float:
+    """Different tokens among the others of a sequence of the running setting, on average."""
+    return RUNNING.vocab * (1 - (1 - 1 / RUNNING.vocab) ** (RUNNING.seq_len - 1))
+
+
+def recall_of_counts() -> pd.DataFrame:
+    """By how often a fact was shown and located in the running setting: the ``share`` of such
+    facts, and the chance that one is ``recalled``."""
+    mean = RUNNING.samples / RUNNING.vocab
+    counts = np.arange(int(4 * mean))
+    signal = counts / mean
+    squares = noise("interference", "own fact") + signal**2 * noise("label overlap")
+    chances = [lock_on_at(float(r), RUNNING.vocab - 1) for r in signal / np.sqrt(squares)]
+    share = poisson.pmf(counts, mean * predicted(RUNNING).lock_on)
+    return pd.DataFrame({"share": share, "recalled": chances}, index=counts)
+
+
+def mean_recall() -> float:
+    """Recall by the formula: its mean over counts."""
+    return float(recall_of_counts().prod(axis=1).sum())
+
+
 def formula(name: str) -> sp.Expr:
     """The size of a noise, without the trigger in the values."""
     return {**laws.lock_on_noises(), **laws.recall_noises(False)}[name]
@@ -195,24 +249,17 @@ def changes(setting: rb.Setting) -> dict[str, rb.Setting]:
     }
 
 
-def helps() -> list[list[str]]:
+def helps(settings: Sequence[rb.Setting]) -> list[list[str]]:
     """Accuracy now and after each change, where different laws bind."""
-    rows = [["Binds", "now", *changes(LABELS)]]
-    for place, setting in enumerate(HELPED, start=1):
-        name = rb.phase(setting) + (f", {setting.activation}" if setting.width else "")
+    letters = "V, L, d, N, m" if settings[0].width else "V, L, d, N"
+    rows = [["Binds", f"${letters}$", "now", *changes(LABELS)]]
+    for setting in settings:
+        kind = setting.activation or rf"$\tau={setting.trigger_in_values:d}$"
+        sizes = (setting.vocab, setting.seq_len, setting.dim, setting.samples, setting.width)
         every = setting, *changes(setting).values()
-        rows.append([f"{place}. {name}", *(f"{predicted(x).accuracy:.2f}" for x in every)])
+        shown = ", ".join(str(size) for size in sizes if size)
+        rows.append([f"{rb.phase(setting)}, {kind}", shown, *(f"{predicted(x).accuracy:.2f}" for x in every)])
     return rows
-
-
-def listed() -> str:
-    """The sizes of the settings of that table."""
-    lines = []
-    for place, s in enumerate(HELPED, start=1):
-        known = zip("VLdNm", (s.vocab, s.seq_len, s.dim, s.samples, s.width), strict=True)
-        parts = [f"${letter}={size}$" for letter, size in known if size]
-        lines.append(f"{place}. {', '.join(parts)}, $\\tau={int(s.trigger_in_values)}$")
-    return "\n".join(lines)
 
 
 # Committed tables
