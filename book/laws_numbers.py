@@ -254,7 +254,8 @@ def helps(settings: Sequence[rb.Setting]) -> list[list[str]]:
     letters = "V, L, d, N, m" if settings[0].width else "V, L, d, N"
     rows = [["Binds", f"${letters}$", "now", *changes(LABELS)]]
     for setting in settings:
-        kind = setting.activation or rf"$\tau={setting.trigger_in_values:d}$"
+        variant = rf"$\tau={setting.trigger_in_values:d}$"
+        kind = setting.activation if setting.width else variant
         sizes = (setting.vocab, setting.seq_len, setting.dim, setting.samples, setting.width)
         every = setting, *changes(setting).values()
         shown = ", ".join(str(size) for size in sizes if size)
