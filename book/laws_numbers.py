@@ -19,14 +19,12 @@ from scipy.special import log_ndtr
 from scipy.stats import poisson
 
 import recallbook as rb
-from recallbook.setting import fact_frequencies
 from recallbook_studies import error_map, grids, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch09 import capacities
-from recallbook_studies.ch11 import embedding_tables, remedies
 from recallbook_studies.ch12 import between
-from recallbook_studies.laws import lock_on_at, ratio_for
+from recallbook_studies.laws import lock_on_at
 from recallbook_studies.tables import significant as rounded
 from recallbook_theory.bounds import closed_form
 from recallbook_theory.bounds.necessary import mean_bias_samples
@@ -36,11 +34,9 @@ from recallbook_theory.values import sizes
 
 VOCABS = (256, 4096, 65536)
 RUNNING = rb.Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
-UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
 LABELS = rb.Setting(vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True)
 SMALL = ("fact interference", "bias noise", "unequal lengths", "uneven facts")  # of step 2
 CLOSED = {"vocab": 10**5, "seq_len": 10**3, "dim": 10**4, "trigger_in_values": False}
-RATE_SEEDS = range(4)
 relu = features.coefficients("relu")
 
 
@@ -111,11 +107,6 @@ def constant(vocab: int, share: float) -> float:
     return wall(vocab, share) ** 2 / (vocab * math.log(vocab))
 
 
-def load(vocab: int, share: float) -> float:
-    """Twice ln V times the noises of step 3 at the wall, where N is unlimited."""
-    return 2 / constant(vocab, share) + 4 * math.log(vocab) / wall(vocab, share)
-
-
 def over_labels(vocab: int, seq_len: int, dim: int, accuracy: float) -> float:
     """Predicted N over the law of label frequencies."""
     law = numeric(laws.label_frequencies())({V: vocab, d: dim})
@@ -135,24 +126,6 @@ def over_the_law() -> list[float]:
     return ratios
 
 
-def unequal(**change: Any) -> rb.Prediction:
-    """The setting of unequal facts, changed."""
-    return predicted(replace(UNEQUAL, **change))
-
-
-@cache
-def at_rate(share: float | None = None) -> float:
-    """Simulated accuracy at a rate of this share of LV and saturated attention, or in the limit,
-    on the same draws."""
-    problems = [rb.draw(LABELS, seed) for seed in RATE_SEEDS]
-    rates: tuple[float, ...] = ()
-    if share:
-        eta = share * LABELS.seq_len * LABELS.vocab
-        rates = eta, 1000 * LABELS.vocab * LABELS.seq_len**2 / eta
-    runs = [rb.evaluate(problem, rb.three_steps(problem, *rates)) for problem in problems]
-    return float(np.mean([run.accuracy for run in runs]))
-
-
 # Formulas
 
 
@@ -167,7 +140,7 @@ def drawn_ratio(share: float, others: float) -> float:
 
 
 def rivals() -> float:
-    """Different tokens among the others of a sequence of the running setting, on average."""
+    """How many different tokens are among the others of a sequence of the running setting, on average."""
     return RUNNING.vocab * (1 - (1 - 1 / RUNNING.vocab) ** (RUNNING.seq_len - 1))
 
 
@@ -215,11 +188,6 @@ def scatter() -> float:
     return noise(*of_lock_on.lock_terms())
 
 
-def wrong() -> float:
-    """All noises of step 3."""
-    return noise(*of_recall.mean_squares())
-
-
 def formulas_off() -> float:
     """The largest relative error of a formula at the running setting, those of small noises left
     out."""
@@ -259,7 +227,13 @@ def helps(settings: Sequence[rb.Setting]) -> list[list[str]]:
         sizes = (setting.vocab, setting.seq_len, setting.dim, setting.samples, setting.width)
         every = setting, *changes(setting).values()
         shown = ", ".join(str(size) for size in sizes if size)
-        rows.append([f"{rb.phase(setting)}, {kind}", shown, *(f"{predicted(x).accuracy:.2f}" for x in every)])
+        rows.append(
+            [
+                f"{rb.phase(setting)}, {kind}",
+                shown,
+                *(f"{predicted(x).accuracy:.2f}" for x in every),
+            ]
+        )
     return rows
 
 
@@ -276,12 +250,6 @@ def constants() -> pd.DataFrame:
             least = between.least_dims(part, steps)
             rows[vocab, steps] = np.square(least) / (vocab * math.log(vocab))
     return pd.DataFrame(rows, index=["simulated", "predicted"]).T
-
-
-def after_steps(vocab: int) -> str:
-    """A row of the wall's table: simulated, in brackets predicted."""
-    rows = constants().loc[vocab].itertuples()
-    return " | ".join(f"{row.simulated:.2f} ({row.predicted:.2f})" for row in rows)
 
 
 @cache
@@ -310,45 +278,6 @@ def sufficient_over_critical() -> pd.Series:
 
 
 @cache
-def trained_off() -> pd.Series:
-    """Errors of accuracy of training to the end, by whether the prediction warns."""
-    rows = rb.load_results("survives_map").set_index("warns")
-    return (rows["predicted_accuracy"] - rows["accuracy"]).abs()
-
-
-@cache
-def stored() -> pd.DataFrame:
-    """Predicted capacities, each with its two ceilings: what ``fits``, and what is ``shown``."""
-    known = capacities.predicted().query(
-        "width == 0 and capacity > 0 and not trigger_in_values and out_of == 0"
-    )
-    fits = known.query("seq_len == 1").set_index("dim")["capacity"]
-    known = known.query("seq_len == 8 and dim > 32").assign(fits=known["dim"].map(fits))
-    return known.assign(shown=known["samples"] / math.log(10)).set_index(["samples", "dim"])
-
-
-@cache
 def real() -> pd.DataFrame:
     """Runs with embeddings of trained models."""
     return rb.load_results("real_tables")
-
-
-@cache
-def real_centre() -> pd.DataFrame:
-    """Their medians, by source and change."""
-    return embedding_tables.centre(real(), side="input")
-
-
-@cache
-def weighted() -> pd.Series:
-    """Lock-on with inverse weights, draw by draw."""
-    rows = remedies.labelled(rb.load_results("remedies_many").query("zipf == 1"))
-    return rows.query("remedy == 'inverse weights'")["lock_on"]
-
-
-@cache
-def crowded() -> pd.Series:
-    """The error by N where rare facts crowd out frequent ones."""
-    rows = rb.load_results("zipf_error")
-    few = rows.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
-    return 1 - few.groupby("samples")["accuracy"].mean()
