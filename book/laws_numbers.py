@@ -145,8 +145,8 @@ def rivals() -> float:
 
 
 def recall_of_counts() -> pd.DataFrame:
-    """By how often a fact was shown and located in the running setting: the ``share`` of such
-    facts, and the chance that one is ``recalled``."""
+    """By how often a fact was shown with attention on it in the running setting: the ``share`` of
+    such facts, and the chance that one is ``recalled``."""
     mean = RUNNING.samples / RUNNING.vocab
     counts = np.arange(int(4 * mean))
     signal = counts / mean

@@ -26,7 +26,7 @@ WORDS = {
     ),
     (256, True): (("label frequencies", 205, 3.6e4),),
     (4096, False): (
-        ("uneven counts", 352, 1.15e4),
+        ("uneven counts", 600, 6e4),
         ("mean bias", 1300, 3.2e5),
         ("coverage", 4500, 6e3),
     ),
@@ -51,8 +51,8 @@ def draw_laws(file: Path) -> None:
 
 
 def draw_counts(file: Path) -> None:
-    """Draw how often facts of the running setting are shown and located, and which of them are
-    recalled."""
+    """Draw how often facts of the running setting are shown with attention on them, and which of
+    them are recalled."""
     plotting.use_style()
     fig, ax = plt.subplots(figsize=(4.8, 3))
     found = recall_of_counts()
@@ -61,7 +61,7 @@ def draw_counts(file: Path) -> None:
     lost = found["share"] - recalled
     style = {"color": "lightgray", "edgecolor": "gray", "hatch": "//"}
     ax.bar(found.index, lost, bottom=recalled, label="lost", **style)
-    ax.set(xlim=(-0.7, 20), xlabel="times shown and located", ylabel="share of facts")
+    ax.set(xlim=(-0.7, 20), xlabel="times shown with attention on it", ylabel="share of facts")
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend()
     file.write_text(plotting.svg(fig), encoding="utf-8")
