@@ -17,7 +17,7 @@ import sympy as sp
 
 HERE = Path(__file__).parent
 PAGES = tuple(HERE / f"{name}.md" for name in ("index", "laws", "further_laws"))  # from .md.in
-PICTURE, IDEA, CAPACITY = (HERE / "images" / f"{name}.svg" for name in ("laws", "idea", "capacity"))
+PICTURES = ("laws", "counts", "idea", "capacity")  # by laws_picture.draw_<name>
 EXPRESSION = re.compile(r"<<(.+?)(?::(,?(?:\.\d)?[dfg]))?>>")
 
 
@@ -52,6 +52,5 @@ def template(page: Path) -> str:
 if __name__ == "__main__":
     for page in PAGES:
         page.write_text(EXPRESSION.sub(written, template(page)), encoding="utf-8")
-    laws_picture.draw_laws(PICTURE)
-    laws_picture.draw_idea(IDEA)
-    laws_picture.draw_capacity(CAPACITY)
+    for name in PICTURES:
+        getattr(laws_picture, f"draw_{name}")(HERE / "images" / f"{name}.svg")

@@ -14,16 +14,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sympy as sp
+from scipy.optimize import brentq
+from scipy.special import log_ndtr
+from scipy.stats import poisson
 
 import recallbook as rb
-from recallbook.setting import fact_frequencies
-from recallbook_studies import error_map, laws
+from recallbook_studies import error_map, grids, laws
 from recallbook_studies.ch06 import product_form, sandwich
 from recallbook_studies.ch07 import features
 from recallbook_studies.ch09 import capacities
-from recallbook_studies.ch11 import embedding_tables, remedies
 from recallbook_studies.ch12 import between
-from recallbook_studies.laws import lock_on_at, ratio_for
+from recallbook_studies.laws import lock_on_at
 from recallbook_studies.tables import significant as rounded
 from recallbook_theory.bounds import closed_form
 from recallbook_theory.bounds.necessary import mean_bias_samples
@@ -33,11 +34,9 @@ from recallbook_theory.values import sizes
 
 VOCABS = (256, 4096, 65536)
 RUNNING = rb.Setting(vocab=256, seq_len=128, dim=96, samples=2048, trigger_in_values=False)
-UNEQUAL = rb.Setting(vocab=256, seq_len=16, dim=128, samples=4096, trigger_in_values=False, zipf=1)
 LABELS = rb.Setting(vocab=256, seq_len=16, dim=512, samples=4096, trigger_in_values=True)
 SMALL = ("fact interference", "bias noise", "unequal lengths", "uneven facts")  # of step 2
 CLOSED = {"vocab": 10**5, "seq_len": 10**3, "dim": 10**4, "trigger_in_values": False}
-RATE_SEEDS = range(4)
 relu = features.coefficients("relu")
 
 
@@ -50,6 +49,25 @@ def span(numbers: Sequence[float], form: str = ".1f") -> str:
 def power(number: float) -> sp.Expr:
     """A large number to two digits, as a multiple of a power of ten."""
     return sp.Float(f"{number:.1e}", 2)
+
+
+@cache
+def slope() -> pd.Series:
+    """Measured N of lock-on one half over L² √V / d^(3/2), at each of the stored sizes."""
+    stored, out = rb.load_results("lock_on"), {"trigger_in_values": False}
+    parts = (
+        grids.critical(stored, ["seq_len", "dim"], vocab=256, **out).assign(vocab=256),
+        grids.critical(stored, ["vocab"], seq_len=128, dim=32, **out).assign(seq_len=128, dim=32),
+    )
+    found = pd.concat(parts).drop_duplicates(["vocab", "seq_len", "dim"])
+    product = found["seq_len"] ** 2 * found["vocab"] ** 0.5 / found["dim"] ** 1.5
+    ratio: pd.Series = found["critical"] / product
+    return ratio
+
+
+def slope_factor() -> float:
+    """The geometric mean of these ratios."""
+    return math.exp(float(np.log(slope()).mean()))
 
 
 def cured(cure: str, outcome: str) -> float:
@@ -89,11 +107,6 @@ def constant(vocab: int, share: float) -> float:
     return wall(vocab, share) ** 2 / (vocab * math.log(vocab))
 
 
-def load(vocab: int, share: float) -> float:
-    """Twice ln V times the noises of step 3 at the wall, where N is unlimited."""
-    return 2 / constant(vocab, share) + 4 * math.log(vocab) / wall(vocab, share)
-
-
 def over_labels(vocab: int, seq_len: int, dim: int, accuracy: float) -> float:
     """Predicted N over the law of label frequencies."""
     law = numeric(laws.label_frequencies())({V: vocab, d: dim})
@@ -113,25 +126,39 @@ def over_the_law() -> list[float]:
     return ratios
 
 
-def unequal(**change: Any) -> rb.Prediction:
-    """The setting of unequal facts, changed."""
-    return predicted(replace(UNEQUAL, **change))
-
-
-@cache
-def at_rate(share: float | None = None) -> float:
-    """Simulated accuracy at a rate of this share of LV and saturated attention, or in the limit,
-    on the same draws."""
-    problems = [rb.draw(LABELS, seed) for seed in RATE_SEEDS]
-    rates: tuple[float, ...] = ()
-    if share:
-        eta = share * LABELS.seq_len * LABELS.vocab
-        rates = eta, 1000 * LABELS.vocab * LABELS.seq_len**2 / eta
-    runs = [rb.evaluate(problem, rb.three_steps(problem, *rates)) for problem in problems]
-    return float(np.mean([run.accuracy for run in runs]))
-
-
 # Formulas
+
+
+def drawn_lock_on(ratio: float, others: float) -> float:
+    """The mean of Phi(r + sqrt(2) x)^K, where draws differ, by a normal x."""
+    return float(laws.WEIGHTS @ np.exp(others * log_ndtr(2**0.5 * laws.NODES + ratio)))
+
+
+def drawn_ratio(share: float, others: float) -> float:
+    """The ratio r at which :func:`drawn_lock_on` is ``share``."""
+    return float(brentq(lambda ratio: drawn_lock_on(ratio, others) - share, 0, 40))
+
+
+def rivals() -> float:
+    """How many different tokens are among the others of a sequence of the running setting, on average."""
+    return RUNNING.vocab * (1 - (1 - 1 / RUNNING.vocab) ** (RUNNING.seq_len - 1))
+
+
+def recall_of_counts() -> pd.DataFrame:
+    """By how often a fact was shown with attention on it in the running setting: the ``share`` of
+    such facts, and the chance that one is ``recalled``."""
+    mean = RUNNING.samples / RUNNING.vocab
+    counts = np.arange(int(4 * mean))
+    signal = counts / mean
+    squares = noise("interference", "own fact") + signal**2 * noise("label overlap")
+    chances = [lock_on_at(float(r), RUNNING.vocab - 1) for r in signal / np.sqrt(squares)]
+    share = poisson.pmf(counts, mean * predicted(RUNNING).lock_on)
+    return pd.DataFrame({"share": share, "recalled": chances}, index=counts)
+
+
+def mean_recall() -> float:
+    """Recall by the formula: its mean over counts."""
+    return float(recall_of_counts().prod(axis=1).sum())
 
 
 def formula(name: str) -> sp.Expr:
@@ -159,11 +186,6 @@ def noise(*names: str) -> float:
 def scatter() -> float:
     """All noises of step 2."""
     return noise(*of_lock_on.lock_terms())
-
-
-def wrong() -> float:
-    """All noises of step 3."""
-    return noise(*of_recall.mean_squares())
 
 
 def formulas_off() -> float:
@@ -195,24 +217,24 @@ def changes(setting: rb.Setting) -> dict[str, rb.Setting]:
     }
 
 
-def helps() -> list[list[str]]:
+def helps(settings: Sequence[rb.Setting]) -> list[list[str]]:
     """Accuracy now and after each change, where different laws bind."""
-    rows = [["Binds", "now", *changes(LABELS)]]
-    for place, setting in enumerate(HELPED, start=1):
-        name = rb.phase(setting) + (f", {setting.activation}" if setting.width else "")
+    letters = "V, L, d, N, m" if settings[0].width else "V, L, d, N"
+    rows = [["Binds", f"${letters}$", "now", *changes(LABELS)]]
+    for setting in settings:
+        variant = rf"$\tau={setting.trigger_in_values:d}$"
+        kind = setting.activation if setting.width else variant
+        sizes = (setting.vocab, setting.seq_len, setting.dim, setting.samples, setting.width)
         every = setting, *changes(setting).values()
-        rows.append([f"{place}. {name}", *(f"{predicted(x).accuracy:.2f}" for x in every)])
+        shown = ", ".join(str(size) for size in sizes if size)
+        rows.append(
+            [
+                f"{rb.phase(setting)}, {kind}",
+                shown,
+                *(f"{predicted(x).accuracy:.2f}" for x in every),
+            ]
+        )
     return rows
-
-
-def listed() -> str:
-    """The sizes of the settings of that table."""
-    lines = []
-    for place, s in enumerate(HELPED, start=1):
-        known = zip("VLdNm", (s.vocab, s.seq_len, s.dim, s.samples, s.width), strict=True)
-        parts = [f"${letter}={size}$" for letter, size in known if size]
-        lines.append(f"{place}. {', '.join(parts)}, $\\tau={int(s.trigger_in_values)}$")
-    return "\n".join(lines)
 
 
 # Committed tables
@@ -228,12 +250,6 @@ def constants() -> pd.DataFrame:
             least = between.least_dims(part, steps)
             rows[vocab, steps] = np.square(least) / (vocab * math.log(vocab))
     return pd.DataFrame(rows, index=["simulated", "predicted"]).T
-
-
-def after_steps(vocab: int) -> str:
-    """A row of the wall's table: simulated, in brackets predicted."""
-    rows = constants().loc[vocab].itertuples()
-    return " | ".join(f"{row.simulated:.2f} ({row.predicted:.2f})" for row in rows)
 
 
 @cache
@@ -262,45 +278,6 @@ def sufficient_over_critical() -> pd.Series:
 
 
 @cache
-def trained_off() -> pd.Series:
-    """Errors of accuracy of training to the end, by whether the prediction warns."""
-    rows = rb.load_results("survives_map").set_index("warns")
-    return (rows["predicted_accuracy"] - rows["accuracy"]).abs()
-
-
-@cache
-def stored() -> pd.DataFrame:
-    """Predicted capacities, each with its two ceilings: what ``fits``, and what is ``shown``."""
-    known = capacities.predicted().query(
-        "width == 0 and capacity > 0 and not trigger_in_values and out_of == 0"
-    )
-    fits = known.query("seq_len == 1").set_index("dim")["capacity"]
-    known = known.query("seq_len == 8 and dim > 32").assign(fits=known["dim"].map(fits))
-    return known.assign(shown=known["samples"] / math.log(10)).set_index(["samples", "dim"])
-
-
-@cache
 def real() -> pd.DataFrame:
     """Runs with embeddings of trained models."""
     return rb.load_results("real_tables")
-
-
-@cache
-def real_centre() -> pd.DataFrame:
-    """Their medians, by source and change."""
-    return embedding_tables.centre(real(), side="input")
-
-
-@cache
-def weighted() -> pd.Series:
-    """Lock-on with inverse weights, draw by draw."""
-    rows = remedies.labelled(rb.load_results("remedies_many").query("zipf == 1"))
-    return rows.query("remedy == 'inverse weights'")["lock_on"]
-
-
-@cache
-def crowded() -> pd.Series:
-    """The error by N where rare facts crowd out frequent ones."""
-    rows = rb.load_results("zipf_error")
-    few = rows.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
-    return 1 - few.groupby("samples")["accuracy"].mean()

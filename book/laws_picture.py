@@ -1,5 +1,5 @@
 """The pictures of *Laws at a glance*, of the landing page and of README: N against the dimension, for
-three lengths, the wall, and where the capacity ends."""
+three lengths, how often facts are shown, the wall, and where the capacity ends."""
 
 from __future__ import annotations
 
@@ -7,31 +7,63 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from laws_numbers import constants, critical, wall
+from laws_numbers import RUNNING, constants, critical, recall_of_counts, wall
 from matplotlib.axes import Axes
 
 import recallbook as rb
 from recallbook_studies import grids, plotting
 from recallbook_studies.ch09 import capacities
 
-VOCAB, LENGTHS = 4096, (64, 1024, 4096)
+VOCAB = 4096  # of the landing page
 SHADES = ("#6baed6", "#2171b5", "#08306b")  # a curve for each length
-LONGEST_DIM = 4 * VOCAB
-# by the flag of the trigger: what stands at which d and N, right of the wall and at its curve
+# by V: lengths, and by the flag of the trigger, which law sets N, and at which d and N it says so
+LENGTHS = {256: (16, 128, 512), 4096: (64, 1024, 4096)}
 WORDS = {
-    False: (("shoulder", 352, 1.15e4), ("slope", 1300, 3.2e5), ("floor", 4500, 6e3)),
-    True: (("label frequencies", 2200, 7e5),),
+    (256, False): (
+        ("uneven counts", 118, 4.5e3),
+        ("mean bias", 300, 1.6e4),
+        ("coverage", 330, 400),
+    ),
+    (256, True): (("label frequencies", 205, 3.6e4),),
+    (4096, False): (
+        ("uneven counts", 600, 6e4),
+        ("mean bias", 1300, 3.2e5),
+        ("coverage", 4500, 6e3),
+    ),
 }
 
 
 def draw_laws(file: Path) -> None:
-    """Draw the predicted N against d, without and with the trigger in the values."""
+    """Draw the predicted N against d around the running setting, without and with the trigger in
+    the values."""
     plotting.use_style()
     fig, axes = plt.subplots(2, 1, figsize=(4.8, 7.2), sharex=True)
     for ax, marked in zip(axes, (False, True), strict=True):
-        _draw_samples(ax, marked)
+        _draw_samples(ax, RUNNING.vocab, marked)
         ax.set_title(("trigger out of the values", "trigger in the values")[marked])
+    at = RUNNING.dim, RUNNING.samples
+    needed = critical(RUNNING.vocab, RUNNING.seq_len, RUNNING.dim)
+    axes[0].plot((at[0], at[0]), (at[1], needed), ":", color="black")
+    axes[0].plot(*at, "o", color="black", markersize=8)
+    axes[0].text(0.95 * at[0], at[1], "running\nsetting", va="center", ha="right")
     axes[-1].set_xlabel("dimension $d$")
+    file.write_text(plotting.svg(fig), encoding="utf-8")
+
+
+def draw_counts(file: Path) -> None:
+    """Draw how often facts of the running setting are shown with attention on them, and which of
+    them are recalled."""
+    plotting.use_style()
+    fig, ax = plt.subplots(figsize=(4.8, 3))
+    found = recall_of_counts()
+    recalled = found["share"] * found["recalled"]
+    ax.bar(found.index, recalled, color=plotting.COLOUR_OF["recall"], label="recalled")
+    lost = found["share"] - recalled
+    style = {"color": "lightgray", "edgecolor": "gray", "hatch": "//"}
+    ax.bar(found.index, lost, bottom=recalled, label="lost", **style)
+    ax.set(xlim=(-0.7, 20), xlabel="times shown with attention on it", ylabel="share of facts")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.legend()
     file.write_text(plotting.svg(fig), encoding="utf-8")
 
 
@@ -40,7 +72,7 @@ def draw_idea(file: Path) -> None:
     against V, after one value step and after many."""
     plotting.use_style()
     fig, (ax, below) = plt.subplots(2, 1, figsize=(4.8, 6.4), height_ratios=(3.6, 2.6))
-    _draw_samples(ax, False)
+    _draw_samples(ax, VOCAB, False)
     moved = wall(VOCAB, value_steps=16)
     ax.axvline(moved, ymax=0.45, color=plotting.COLOUR_OF["interference"], linestyle="--")
     ax.text(1.04 * moved, 5e3, "sixteen steps", rotation=90, va="bottom")
@@ -59,22 +91,22 @@ def draw_idea(file: Path) -> None:
     file.write_text(plotting.svg(fig), encoding="utf-8")
 
 
-def _draw_samples(ax: Axes, marked: bool) -> None:
-    """Draw N against d for three lengths, the wall and the names of the parts."""
-    least = wall(VOCAB, marked=marked)
+def _draw_samples(ax: Axes, vocab: int, marked: bool) -> None:
+    """Draw N against d for three lengths, the wall, and which law sets N."""
+    least, most = wall(vocab, marked=marked), 4 * vocab
+    left = 0.44 * wall(vocab)
     near = least * np.array([1.02, 1.04, 1.08, 1.15])
-    dims = np.unique([*near.astype(int), *np.geomspace(1.25 * least, LONGEST_DIM, 18).astype(int)])
-    for seq_len, colour in zip(LENGTHS, SHADES, strict=True):
-        needed = [critical(VOCAB, seq_len, int(dim), marked=marked) for dim in dims]
-        style = {"color": colour, "linewidth": 3.5 - LENGTHS.index(seq_len)}
-        ax.plot(dims, needed, label=f"$L={seq_len}$", **style)
-    ax.axvspan(150, least, color=plotting.COLOUR_OF["interference"], alpha=0.15)
+    dims = np.unique([*near.astype(int), *np.geomspace(1.25 * least, most, 18).astype(int)])
+    for width, seq_len, colour in zip((3.5, 2.5, 1.5), LENGTHS[vocab], SHADES, strict=True):
+        needed = [critical(vocab, seq_len, int(dim), marked=marked) for dim in dims]
+        ax.plot(dims, needed, label=f"$L={seq_len}$", color=colour, linewidth=width)
+    ax.axvspan(left, least, color=plotting.COLOUR_OF["interference"], alpha=0.15)
     middle = {"va": "center", "ha": "center"}
-    ax.text((150 * least) ** 0.5, 2e5, "wall:\nno $N$ is\nenough", **middle)
-    for word, dim, samples in WORDS[marked]:
+    ax.text((left * least) ** 0.5, 50 * vocab, "wall:\nno $N$ is\nenough", **middle)
+    for word, dim, samples in WORDS[vocab, marked]:
         ax.text(dim, samples, word, va="center")
     ax.set(xscale="log", yscale="log", ylabel="training sequences $N$")
-    ax.set(xlim=(150, LONGEST_DIM), ylim=(4e3, 6e6))
+    ax.set(xlim=(left, most), ylim=(vocab, 1500 * vocab))
     ax.legend(loc="upper right", frameon=False)
 
 

@@ -15,7 +15,6 @@ from sized import sized
 import recallbook as rb
 from recallbook_studies import laws
 from recallbook_studies.ch07 import features
-from recallbook_studies.intervals import fitted_slope
 from recallbook_theory.sampled import unequal_terms as of_frequencies
 from recallbook_theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook_theory.symbolic.expressions import L, N, V, d, numeric, power
@@ -104,8 +103,13 @@ def test_lock_on_of_a_ratio_is_what_draws_give():
         assert laws.lock_on_at(ratio, others) == pytest.approx(
             np.mean(own + ratio > rest), abs=0.01
         )
+        drawn = generator.standard_normal(40_000) + ratio
+        assert numbers.drawn_lock_on(ratio, others) == pytest.approx(
+            np.mean(own + drawn > rest), abs=0.01
+        )
     for share in (0.2, 0.5, 0.99):
         assert laws.lock_on_at(laws.ratio_for(share, 63), 63) == pytest.approx(share, abs=1e-9)
+        assert numbers.drawn_lock_on(numbers.drawn_ratio(share, 63), 63) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(("vocab", "dim"), [(256, 128), (1024, 256), (256, 512)])
@@ -122,7 +126,7 @@ def test_where_label_frequencies_are_the_largest(vocab, dim):
 
 
 # predictions of these take minutes
-SLOW = re.compile("over_the_law|helps|at_rate|over_labels|span|critical|unequal|wall|load|acts")
+SLOW = re.compile("over_the_law|helps|over_labels|span|critical|wall")
 
 
 def expected(path, slow):
@@ -142,19 +146,28 @@ def expected(path, slow):
 def test_the_pages_are_what_the_script_gives(path, slow):
     text = path.read_text(encoding="utf-8")
     assert re.fullmatch(expected(path, slow), text), "run python book/laws.py"
-    assert page.PICTURE.is_file()
+    assert all((path.parent / f"images/{name}.svg").is_file() for name in page.PICTURES)
 
 
 def test_words_that_no_expression_writes():
     """Lock-on at the law is one number for the lengths of the page's table, he2 and he3 have no
-    cap, accuracy with tables is as predicted, and the closed form gives the fraction."""
+    cap, and the closed form gives the fraction."""
     lengths = (16, 64, 256)
-    at_law = [numbers.lock_on_at(math.sqrt(2 * math.log(n)), n - 1) for n in lengths]
-    assert len({f"{share:.1f}" for share in at_law}) == 1
+    at_law = [numbers.drawn_lock_on(math.sqrt(2 * math.log(n)), n - 1) for n in lengths]
+    assert max(at_law) - min(at_law) < 0.03
     assert {features.coefficients(name)["cap"] for name in ("he2", "he3")} == {math.inf}
-    found = numbers.real_centre().loc[("language models", "none")]
-    assert f"{found['accuracy']:.2f}" == f"{found['accuracy_predicted']:.2f}"
     assert rb.sufficient_samples(**numbers.CLOSED).by == "closed form"
+
+
+def test_formulas_of_the_page_give_the_running_setting():
+    """As rb.predict does; without the draws' luck, or without the mean over counts, they do not."""
+    ratio, found = numbers.scatter() ** -0.5, numbers.predicted(numbers.RUNNING)
+    lock_on, typical = (
+        of(ratio, numbers.rivals()) for of in (numbers.drawn_lock_on, laws.lock_on_at)
+    )
+    assert abs(lock_on - found.lock_on) < 0.01 and typical - found.lock_on > 0.05
+    often = numbers.recall_of_counts()["recalled"][8]
+    assert abs(numbers.mean_recall() - found.recall) < 0.01 and often - found.recall > 0.15
 
 
 def test_pull_of_uneven_labels_does_not_fall_with_the_number_of_sequences():
@@ -162,23 +175,6 @@ def test_pull_of_uneven_labels_does_not_fall_with_the_number_of_sequences():
     square = of_frequencies.labels("none").square.subs(1 / N, 0)
     assert sp.simplify(square - (power(2) - 1 / V)) == 0 and square != 0
     assert of_frequencies.labels("trained").square == of_frequencies.labels("balanced").square == 0
-
-
-def test_words_about_rare_facts_are_what_the_sweep_shows():
-    """The floor falls faster with d than its law for large d, and too few dimensions make more data
-    hurt."""
-    frame = rb.load_results("zipf_error")
-    for exponent in (1.5, 2.0):
-        law = -(1 - 1 / exponent) / 2
-        at_floor = frame.query(
-            f"samples == samples.max() and loss_weights == 'equal' and zipf == {exponent}"
-        )
-        errors = 1 - at_floor.pivot(index="seed", columns="dim", values="accuracy")
-        assert fitted_slope(errors.columns, errors).high < law, "steeper, beyond chance"
-    few = frame.query("zipf == 1.5 and dim == 32 and loss_weights == 'inverse'")
-    assert (few.groupby("samples")["accuracy"].mean().diff().iloc[1:] < 0).all(), (
-        "at every step of N"
-    )
 
 
 def test_the_cap_of_the_mlp_is_where_its_formula_is_one():
