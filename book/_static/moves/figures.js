@@ -184,7 +184,7 @@
   const { neurons } = moves.data, names = Object.keys(neurons.kernel);
 
   figures.neurons = {
-    figure: "fig-mlp-kernel",
+    figure: "fig-mlp-width",
     guess: "Guess first: how must the curve run near zero, so that more neurons recall more facts?",
     caption: `The kernel over its value at 1: what an overlap becomes in feature space. Grey: overlaps of two tokens at <i>d</i> = ${neurons.d}; flat and zero there is good. ` +
       `Bars: share recalled of 256 facts, perfect attention, unlimited data (predicted).`,
