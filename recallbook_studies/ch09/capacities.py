@@ -56,7 +56,6 @@ COLUMNS = {0.5: "capacity_50", LEVEL: "capacity", 0.99: "capacity_99"}  # by lev
 SAMPLES = (1000, 4000, 16000, 100_000)
 OUT_OF = 1024  # facts of which the known ones are counted
 MANY = 40  # seeds where draws scatter
-LENGTHS = (8, 64, 128, 256, 512, 1024)
 RESAMPLES = 400
 HOLDS, FAIR = 1.25, 1.5  # factors by which a product may miss
 FEWEST, SPAN, FACTOR = 12, 10.0, 0.1
@@ -210,36 +209,27 @@ VARIANTS = ((False, 0, r"$\tau=0$"), (True, 1, r"$\tau=1$"))  # with the colour'
 DRAWN = {64: ":", 128: "-", 512: "--"}  # d, and its line
 
 
-def draw(table: pd.DataFrame, along: str) -> Figure:
-    """Capacity by both definitions along ``"samples"``, at the shortest length, or ``"seq_len"``, at
-    N = 4000, in both variants."""
+def draw(table: pd.DataFrame) -> Figure:
+    """Capacity by both definitions against N, at the shortest length, in both variants."""
     figure, axes = plt.subplots(2, 1, figsize=(5.4, 7.4), sharex=True)
-    fixed = "seq_len == 8" if along == "samples" else "samples == 4000"
-    chosen = f"width == 0 and {fixed} and capacity > 0 and dim in @DRAWN"
+    chosen = "width == 0 and seq_len == 8 and capacity > 0 and dim in @DRAWN"
     for ax, out_of in zip(axes, (0, OUT_OF), strict=True):
         for tau, index, _ in VARIANTS:
             kind, colour = {"trigger_in_values": tau, "out_of": out_of}, plotting.COLOURS[index]
             lines, points = (grids.at(x, **kind).query(chosen) for x in (predicted(), table))
-            for dim, line in lines.sort_values(along).groupby("dim"):
-                ax.plot(line[along], line["capacity"], DRAWN[dim], color=colour)
+            for dim, line in lines.sort_values("samples").groupby("dim"):
+                ax.plot(line["samples"], line["capacity"], DRAWN[dim], color=colour)
             points = points[points["simulated"].between(1, math.inf, inclusive="left")]
             bars = [points["simulated"] - points["low"], points["high"] - points["simulated"]]
-            ax.errorbar(points[along], points["simulated"], bars, fmt="o", ms=4, color=colour)
+            ax.errorbar(points["samples"], points["simulated"], bars, fmt="o", ms=4, color=colour)
         name = f"facts known out of {out_of}" if out_of else "largest $V$ with accuracy 0.9"
         ax.set(xscale="log", yscale="log", ylabel=name)
     above, below = axes
-    if along == "samples":
-        facts = np.geomspace(40, 900, 30)
-        asked = 5 * facts * (facts + 512) * np.log(facts) / 512
-        above.plot(SAMPLES, np.array(SAMPLES) / math.log(10), "k", lw=1, label=r"$N/\ln10$")
-        above.plot(asked, facts, "k-.", lw=1, label=r"$512\,N=5K(K+512)\ln K$")
-        below.set_xlabel("training sequences $N$")
-    else:
-        for ax, lowest in zip(axes, (20, 3), strict=True):
-            ax.plot([longest(4000, dim) for dim in DRAWN], [lowest] * len(DRAWN), "k^", ms=7)
-            ax.set_ylim(bottom=0.9 * lowest)
-        below.set_xlabel("length $L$")
-        plotting.plain_ticks(below, LENGTHS)
+    facts = np.geomspace(40, 900, 30)
+    asked = 5 * facts * (facts + 512) * np.log(facts) / 512
+    above.plot(SAMPLES, np.array(SAMPLES) / math.log(10), "k", lw=1, label=r"$N/\ln10$")
+    above.plot(asked, facts, "k-.", lw=1, label=r"$512\,N=5K(K+512)\ln K$")
+    below.set_xlabel("training sequences $N$")
     marks = [Line2D([], [], color=plotting.COLOURS[i], label=text) for _, i, text in VARIANTS]
     marks += [Line2D([], [], color="0.5", ls=ls, label=f"$d={dim}$") for dim, ls in DRAWN.items()]
     marks += above.get_legend_handles_labels()[0]
