@@ -6,10 +6,7 @@ import html
 import re
 from dataclasses import dataclass
 
-import pandas as pd
-
 from recallbook_studies.claims.register import VERDICTS, Claim, Claims, Finding
-from recallbook_studies.tables import Table
 
 # each dark enough for white letters on it, on a light page and on a dark one
 COLOURS = dict(zip(VERDICTS, ("#1b6e3c", "#8a5a00", "#a3212b", "#6a3d8f", "#555555"), strict=True))
@@ -42,7 +39,7 @@ def _block(claim: Claim, found: Finding, claims: Claims) -> str:
     """A claim with its sources, measurement, verdict, rule, reason and place; on its side the colour
     of the verdict that was found."""
     lines = {
-        "From": marked(", ".join(claims.sources[name][0] for name in claim.sources)),
+        "From": ", ".join(_source(*claims.sources[name]) for name in claim.sources),
         "Measured": marked(found.measured),
         "Verdict": badge(found.verdict),
         "Rule": marked(claim.rule),
@@ -56,12 +53,9 @@ def _block(claim: Claim, found: Finding, claims: Claims) -> str:
     )
 
 
-def overview(claims: Claims, caption: str) -> Listing:
-    """All claims with their stored verdicts as a table, in order, with the chapter that shows
-    more."""
-    rows = [(c.group, marked(c.short), badge(c.verdict), _link(c)) for c in claims.claims]
-    frame = pd.DataFrame(rows, columns=["about", "claim", "verdict", "chapter"])
-    return Listing(html.unescape(Table(frame, caption)._repr_html_()))
+def _source(name: str, address: str) -> str:
+    """A link to the text that makes a claim."""
+    return f'<a href="{html.escape(address)}">{name}</a>'
 
 
 def anchor(section: str) -> str:
@@ -70,7 +64,7 @@ def anchor(section: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", section.lower()).strip("-")
 
 
-def _link(claim: Claim, kind: str = "") -> str:
+def _link(claim: Claim, kind: str) -> str:
     """A link to the section that shows more, as the number of its chapter."""
     place = f"#{anchor(claim.section)}" if claim.section else ""
     number = claim.chapter.removeprefix("appendix_").split("_")[0].lstrip("0")

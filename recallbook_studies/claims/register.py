@@ -54,7 +54,7 @@ class Claim(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """All claims, in order, and what each source is: key -> [short name, description]."""
+    """All claims, in order, and where each source is: key -> [short name, address]."""
 
     sources: dict[str, list[str]]
     claims: tuple[Claim, ...]
