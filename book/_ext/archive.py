@@ -19,7 +19,7 @@ import stamp
 DAY = int(os.environ.get("SOURCE_DATE_EPOCH", time.time())) // 86400 * 86400
 README = """\
 Learning to recall: each notebook is a page of the book, with its results; {wheel} is the package that they call.
-On Linux without a GPU first: export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu (0.2 GB of torch, not gigabytes).
+On Linux without a GPU, first: export PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu (torch without CUDA, 0.2 GB).
 To run them: python3 -m venv .venv && .venv/bin/pip install {wheel} jupyterlab && .venv/bin/jupyter lab
 More ways, and how long it takes: the book's page "Run it". Code: MIT. Text and figures: CC BY 4.0.
 """
