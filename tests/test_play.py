@@ -17,7 +17,7 @@ MOVES = {
     "above": {"V": 300, "L": 40, "d": 90, "N": 3100},
     "below": {"V": 310, "L": 200, "d": 40, "N": 700},
     "small": {"V": 70, "L": 4, "d": 81, "N": 50},
-    "long": {"V": 60, "L": 90, "d": 46, "N": 1900},
+    "long": {"V": 61, "L": 90, "d": 46, "N": 1900},
 }
 FEWER = {"seeds": 3, "many_seeds": 40}
 # By hand and by the package, as near as the page says.
