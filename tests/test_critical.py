@@ -175,8 +175,8 @@ def test_sizes_that_were_sought_say_what_is_predicted_there():
     half = rb.critical_samples(**sizes, accuracy=0.5, outcome="lock_on", warn=False)
     for samples, reached in ((int(half), True), (int(half) - 2, False)):
         assert (rb.predict(rb.Setting(**sizes, samples=samples)).lock_on >= 0.5) is reached
-    with pytest.raises(ValueError, match=r"^keyword='embeding'.*nearest is 'embeddings'"):
-        rb.critical_samples(**sizes, embeding="sphere")
+    with pytest.raises(ValueError, match=r"^keyword='zip' .*nearest is 'zipf'"):
+        rb.critical_samples(**sizes, zip=1.0)
     with pytest.raises(ValueError, match=r"^samples=inf"):
         rb.Setting(**{**sizes, "samples": below})
     none = rb.capacity(8000, 1024, 128)
