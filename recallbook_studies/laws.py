@@ -56,13 +56,6 @@ def leading(expression: sp.Expr, growth: Mapping[sp.Symbol, int]) -> sp.Expr:
     return sp.factor(left.subs(x, 1))
 
 
-def leading_exponents(expression: sp.Expr) -> dict[sp.Symbol, sp.Rational]:
-    r"""Exponents of an expression's leading monomial for $1\ll L\ll d\ll V\ll N\ll LV$, at the
-    typical draw and with the trigger in the values where $\tau$ is left."""
-    monomial = leading(expression.subs(TYPICAL).subs(tau, 1), SMALL_DIM)
-    return {size: sp.simplify(size * sp.diff(sp.log(monomial), size)) for size in (V, N, L, d)}
-
-
 @cache
 def lock_on_noises(trigger_in_values: bool = False, small_dim: bool = False) -> dict[str, sp.Expr]:
     r"""Each scatter of scores over the squared score of the mark, by name: what attention must

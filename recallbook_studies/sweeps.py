@@ -12,7 +12,7 @@ from typing import Any
 from recallbook.setting import Setting
 from recallbook_studies import error_map
 from recallbook_studies.ch05 import cures
-from recallbook_studies.ch06 import certificates, lengths, sandwich
+from recallbook_studies.ch06 import certificates, sandwich
 from recallbook_studies.ch07 import phase
 from recallbook_studies.ch09 import accuracy_sizes, capacities, quantiles
 from recallbook_studies.ch11 import embedding_tables, unequal_map
@@ -93,12 +93,6 @@ _TABLES = (
         accuracy_sizes.row,
         "trigger_in_values vocab seq_len dim",
         empty="critical critical_50 critical_99",
-    ),
-    RowTable(
-        "lengths",
-        "the length up to which critical N does not depend on it",
-        lengths.row,
-        "vocab ratio",
     ),
     RowTable(
         "capacities",

@@ -48,7 +48,7 @@ OVERLAP_WEIGHTS = np.diff(EDGES)
 @lru_cache(maxsize=512)
 def near_zero(activation: Phi, seq_len: int, vocab: int, *, dim: float, tau: int) -> Values:
     r"""What step 2 sees of $\phi$ at the variance $a$ of a mean value's pre-activation;
-    $s^2$-scaled ("Near zero: the predictor's eight numbers", appendix of chapter 7).
+    $s^2$-scaled ("With the MLP", appendix of chapter 5).
 
     $|\bar e'|^2\approx\frac1L+\frac RV+\frac\tau{L^2}$ before division by $s^2=1+\tau$. By symbol:
     $k_s,k_o$ are $\partial_cK$ for sequences with the same and with different labels, and $k_2$ its

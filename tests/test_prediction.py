@@ -9,11 +9,10 @@ from scipy.stats import binom, qmc
 from sized import marked, sized
 
 import recallbook as rb
-from recallbook_studies import laws
 from recallbook_studies.ch02.associative import recalled
 from recallbook_theory import lock_on, values as fluctuations
 from recallbook_theory.symbolic import lock_terms as lock_symbols
-from recallbook_theory.symbolic.expressions import L, N, V, d, tau
+from recallbook_theory.symbolic.expressions import V, d
 
 pytestmark = pytest.mark.essential
 
@@ -28,14 +27,6 @@ def test_endless_data_is_the_linear_memory():
     )  # only tokens that resemble the trigger are left
     drawn = np.mean([recalled(200, 60, seed).mean() for seed in range(20)])
     assert prediction.recall == pytest.approx(drawn, abs=0.01)
-
-
-def test_leading_exponents():
-    """The product law of the mean bias: variance 1/(N^2 V d^3) against a signal 1/(L^2 V)."""
-    found = laws.leading_exponents(lock_symbols.lock_terms()["mean bias"].token)
-    assert found == {V: -1, N: -2, L: 0, d: -3}
-    found = laws.leading_exponents(lock_symbols.trigger_score().subs(tau, 0))
-    assert found == {V: -1, N: 0, L: -2, d: 0}
 
 
 def test_points_and_counts_are_those_of_scipy():

@@ -45,7 +45,6 @@ TABLES = {
     "sufficient": Again((), ["accuracy == 0.5 and sufficient < 1000 and vocab < 60"]),
     "largest": Again(["case == 0 and seed == 0"], ["case == 9 and seed == 3"]),
     "critical_sizes": Again(["vocab == 256 and seq_len == 16 and dim == 96"]),
-    "lengths": Again(["vocab == 256 and ratio == 2"], ["vocab == 65536 and ratio == 1.15"]),
     "cures": Again(
         ["cure == 'none' and samples == 512"],
         ["cure == 'halves' and vocab == 512 and samples == 1024"],

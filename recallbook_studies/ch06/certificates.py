@@ -5,9 +5,8 @@ writes the table that ships with the package."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import torch
 
 from recallbook.data.embeddings import draw_embeddings
 from recallbook.data.task import Problem, draw
-from recallbook.setting import Setting
 from recallbook.training.descent import three_steps
 from recallbook.training.evaluation import evaluate
 from recallbook_studies.error_map import QUANTITIES, as_setting, means_and_errors
@@ -43,9 +41,9 @@ def row(index: int, multiple: float, **fields: Any) -> dict[str, Any]:
     return proved(problem) | simulated(problem)
 
 
-def proved(problem: Problem, from_above: bool = True) -> dict[str, Any]:
+def proved(problem: Problem) -> dict[str, Any]:
     """What a certificate proves, under names of their own."""
-    found = certify(problem, from_above=from_above)
+    found = certify(problem)
     least = {f"proved_{name}": getattr(found, name) for name in (*OUTCOMES, "all_lock", "stored")}
     return least | {f"{name}_at_most": getattr(found.at_most, name) for name in OUTCOMES}
 
@@ -57,19 +55,6 @@ def simulated(problem: Problem, count: int = FRESH) -> dict[str, float]:
         for i, p in enumerate(fresh_outputs(problem, count))
     ]
     return means_and_errors([[getattr(run, name) for name in QUANTITIES] for run in runs])
-
-
-def along(
-    settings: Iterable[Setting], seeds: Iterable[int], fresh: int, from_above: bool = True
-) -> pd.DataFrame:
-    """Certificates of each setting's draws beside means over fresh output embeddings, one row a
-    draw."""
-    rows = []
-    for setting, seed in product(settings, seeds):
-        problem = draw(setting, FIRST_SEED - 1000 + seed)
-        sizes = {"samples": setting.samples, "dim": setting.dim}
-        rows.append(sizes | proved(problem, from_above) | simulated(problem, fresh))
-    return pd.DataFrame(rows)
 
 
 def finish(frame: pd.DataFrame) -> pd.DataFrame:

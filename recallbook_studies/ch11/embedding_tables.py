@@ -42,7 +42,6 @@ SOURCES = {
 }
 WINDOW = 8000  # first, middle or last rows of a larger table, of which a subset is drawn
 LENGTH, RATIO = 16, 20  # the centre: L, and N over V
-SIDES = ("input", "output", "tied")
 CHANGES = {
     "none": lambda table, rng: table,
     "random": judge.random_table,
