@@ -136,13 +136,10 @@ def choose(frame: pd.DataFrame) -> dict[tuple[Any, ...], Pair]:
 
 def curves(frame: pd.DataFrame) -> pd.DataFrame:
     """The runs with ``share``, the share of the facts that the training sequences of each draw show,
-    and the ``short``fall from it and from lock-on times ``recall`` (``product``)."""
+    and by how much accuracy falls ``short`` of it."""
     keys = frame[["vocab", "seq_len", "samples", "seed"]].itertuples(index=False)
     share = np.array([shown(*key) for key in keys])
-    product = frame["lock_on"] * frame["recall"]
-    return frame.assign(
-        share=share, short=share - frame["accuracy"], product=product - frame["accuracy"]
-    )
+    return frame.assign(share=share, short=share - frame["accuracy"])
 
 
 @cache
