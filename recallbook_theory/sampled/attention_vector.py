@@ -49,7 +49,7 @@ class Facts(NamedTuple):
 
 
 class AttentionVector:
-    r"""Means and covariances of the parts of $w$ (eq-attention-vector, chapter 5), by name, each
+    r"""Means and covariances of the parts of $w$ (eq-attention-vector, appendix 5), by name, each
     computed when it is asked for.
 
     Attributes bear the symbols: tokens $x_v=z_v-b$ about their mean, with covariance ``C`` over
