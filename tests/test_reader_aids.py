@@ -120,10 +120,10 @@ FOLDED = "id => document.getElementById(id).closest('.toggle-hidden, details:not
 
 @pytest.mark.parametrize(
     "place",
-    by_night(["equation-eq-square", "equation-eq-gradient-noise", "prop-infinite-data"], day=1),
+    by_night(["equation-eq-bound-information", "prop-bound-moments", "thm-bound-fano"], day=1),
 )
 def test_a_link_to_what_is_folded_opens_it(tab, html, place):
-    page = chapter(tab, html, "05_when_attention_locks_on")
+    page = chapter(tab, html, "08_lower_bounds")
     assert page.evaluate(FOLDED, place)
     page.evaluate("id => { location.hash = id; }", place)
     page.wait_for_function(f"id => !({FOLDED})(id)", arg=place)
@@ -135,7 +135,7 @@ FOLDS = """name => { if (name) dispatchEvent(new Event(name));
 
 
 def test_paper_shows_what_is_folded_but_answers(tab, html):
-    page = chapter(tab, html, "05_when_attention_locks_on")
+    page = chapter(tab, html, "08_lower_bounds")
     screen, paper, after = (
         page.evaluate(FOLDS, name) for name in ("", "beforeprint", "afterprint")
     )

@@ -49,8 +49,8 @@ class Facts(NamedTuple):
 
 
 class AttentionVector:
-    r"""Means and covariances of the parts of $w$ (eq-attention-vector, chapter 5), by name, each
-    computed when it is asked for.
+    r"""Means and covariances of the parts of $w$ (eq-attention-vector, appendix of chapter 5), by
+    name, each computed when it is asked for.
 
     Attributes bear the symbols: tokens $x_v=z_v-b$ about their mean, with covariance ``C`` over
     $p'$; keys $\kappa_v=x_v+t$ and values $\nu_v=x_v+\tau t$ ``(V, d)``; shares $f_v$; first

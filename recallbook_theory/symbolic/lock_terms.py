@@ -1,10 +1,10 @@
 r"""Step 2 in the early-phase limit: what the trigger adds to a score, and how much scores of tokens
 scatter.
 
-The attention vector is $w=\frac1N\sum_i\Sigma_i\,q_{y_i}$ (eq-attention-vector, chapter 5), with
-$\Sigma_i$ the covariance of keys and values of a sequence and $q_k$ what step 1 stored about a
-label. A token scores $z_v^\top w$, the trigger adds $t^\top w$. Attention locks when the second
-exceeds the scatter of the first.
+The attention vector is $w=\frac1N\sum_i\Sigma_i\,q_{y_i}$ (eq-attention-vector, appendix of chapter
+5), with $\Sigma_i$ the covariance of keys and values of a sequence and $q_k$ what step 1 stored
+about a label. A token scores $z_v^\top w$, the trigger adds $t^\top w$. Attention locks when the
+second exceeds the scatter of the first.
 
 Each noise is a function. Its docstring has the variance of token scores without the MLP and without
 the factor $1-\frac1d$; chapter 5 divides by the squared signal $(\frac R{L^2V})^2$. All are leading
@@ -76,8 +76,8 @@ def spectral_moment(power: int) -> sp.Expr:
 
 
 def label_square() -> sp.Expr:
-    r"""$Q$ of (eq-square, chapter 5) through the features, $k_1+(Q-1)k_b$: its mean 1 is each
-    sequence meeting itself, the rest are pairs."""
+    r"""$Q$ of (eq-square, appendix of chapter 5) through the features, $k_1+(Q-1)k_b$: its mean 1 is
+    each sequence meeting itself, the rest are pairs."""
     return k_own + (Q - 1) * k_bias
 
 
