@@ -8,14 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import sympy as sp
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
 from scipy.stats import poisson
 
 import recallbook as rb
@@ -129,14 +127,8 @@ def over_the_law() -> list[float]:
 # Formulas
 
 
-def drawn_lock_on(ratio: float, others: float) -> float:
-    """The mean of Phi(r + sqrt(2) x)^K, where draws differ, by a normal x."""
-    return float(laws.WEIGHTS @ np.exp(others * log_ndtr(2**0.5 * laws.NODES + ratio)))
-
-
-def drawn_ratio(share: float, others: float) -> float:
-    """The ratio r at which :func:`drawn_lock_on` is ``share``."""
-    return float(brentq(lambda ratio: drawn_lock_on(ratio, others) - share, 0, 40))
+drawn_lock_on = partial(laws.lock_on_at, variance=2)  # means over draws
+drawn_ratio = partial(laws.ratio_for, variance=2)
 
 
 def rivals() -> float:

@@ -133,15 +133,19 @@ def samples(trigger_in_values: bool) -> dict[str, sp.Expr]:
     return {**laws, "label frequencies": label_frequencies()} if trigger_in_values else laws
 
 
-def lock_on_at(ratio: float, others: float) -> float:
-    r"""$\mathbb E\,\Phi(g+r)^K$: normal scores, $K$ other tokens, $g$ the informative token's own
-    score."""
-    return float(WEIGHTS @ np.exp(others * log_ndtr(NODES + ratio)))
+def lock_on_at(ratio: float, others: float, variance: float = 1.0) -> float:
+    r"""$\mathbb E\,\Phi(r+x)^K$: normal scores, $K$ other tokens, $x$ the informative token's own
+    score; with a ``variance`` of 2 the mean over draws (eq-lock-on, chapter 5)."""
+    return float(WEIGHTS @ np.exp(others * log_ndtr(variance**0.5 * NODES + ratio)))
 
 
-def ratio_for(share: float, others: float) -> float:
+def ratio_for(share: float, others: float, variance: float = 1.0) -> float:
     r"""The ratio $r$ at which :func:`lock_on_at` is ``share``, a number between chance and 1."""
-    return float(brentq(lambda ratio: lock_on_at(ratio, others) - share, 0, WIDEST_RATIO))
+
+    def above(ratio: float) -> float:
+        return lock_on_at(ratio, others, variance) - share
+
+    return float(brentq(above, 0, WIDEST_RATIO))
 
 
 @cache
