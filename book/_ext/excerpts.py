@@ -93,8 +93,14 @@ def write(app, exception):
         )
 
 
+def every(app, env, *changes):
+    """All pages, because the script needs all of them: also where few have changed."""
+    return list(env.found_docs)
+
+
 def setup(app):
     app.page_texts = {}
+    app.connect("env-get-outdated", every)
     app.connect("builder-inited", clear)
     app.connect("html-page-context", collect)
     app.connect("build-finished", write)
