@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import sympy as sp
-from scipy.stats import poisson
+from scipy.stats import gmean, poisson
 
 import recallbook as rb
 from recallbook_studies import error_map, grids, laws
@@ -26,7 +26,6 @@ from recallbook_studies.laws import lock_on_at
 from recallbook_studies.tables import significant as rounded
 from recallbook_theory.bounds import closed_form
 from recallbook_theory.bounds.necessary import mean_bias_samples
-from recallbook_theory.symbolic import lock_terms as of_lock_on, recall_terms as of_recall
 from recallbook_theory.symbolic.expressions import L, V, d, m, numeric
 from recallbook_theory.values import sizes
 
@@ -61,11 +60,6 @@ def slope() -> pd.Series:
     product = found["seq_len"] ** 2 * found["vocab"] ** 0.5 / found["dim"] ** 1.5
     ratio: pd.Series = found["critical"] / product
     return ratio
-
-
-def slope_factor() -> float:
-    """The geometric mean of these ratios."""
-    return math.exp(float(np.log(slope()).mean()))
 
 
 def cured(cure: str, outcome: str) -> float:
@@ -175,11 +169,6 @@ def noise(*names: str) -> float:
     return sum(predicted(RUNNING).ledger[name] for name in names)
 
 
-def scatter() -> float:
-    """All noises of step 2."""
-    return noise(*of_lock_on.lock_terms())
-
-
 def formulas_off() -> float:
     """The largest relative error of a formula at the running setting, those of small noises left
     out."""
@@ -267,9 +256,3 @@ def sufficient_over_critical() -> pd.Series:
     """What certificates ask for, over what is predicted."""
     cases = sandwich.load().query("by == 'certificates'")
     return cases["sufficient"] / cases["critical"]
-
-
-@cache
-def real() -> pd.DataFrame:
-    """Runs with embeddings of trained models."""
-    return rb.load_results("real_tables")

@@ -55,3 +55,20 @@ def test_slope_and_wall_are_those_of_the_figure():
         rb.predict(sized(256, 1, dim, 2**31 - 1), warn=False) for dim in (wall - 1, wall)
     )
     assert below.recall < 0.5 <= above.recall
+
+
+def test_trigger_overlap_is_most_of_why_the_power_of_d_moves_with_the_level():
+    """Between a quarter and three quarters of lock-on; without it less than half is left."""
+    dims = (16, 32, 64, 128)
+
+    def moved(without):
+        ask = {"outcome": "lock_on", "without": without, "warn": False}
+        powers = [
+            np.polyfit(
+                np.log(dims), np.log([rb.critical_samples(256, 128, d, a, **ask) for d in dims]), 1
+            )[0]
+            for a in (0.25, 0.75)
+        ]
+        return powers[0] - powers[1]
+
+    assert moved(()) > 0.3 and moved(("trigger overlap",)) < 0.5 * moved(())

@@ -161,7 +161,8 @@ def test_words_that_no_expression_writes():
 
 def test_formulas_of_the_page_give_the_running_setting():
     """As rb.predict does; without the draws' luck, or without the mean over counts, they do not."""
-    ratio, found = numbers.scatter() ** -0.5, numbers.predicted(numbers.RUNNING)
+    found = numbers.predicted(numbers.RUNNING)
+    ratio = found.ratio
     lock_on, typical = (
         of(ratio, numbers.rivals()) for of in (numbers.drawn_lock_on, laws.lock_on_at)
     )
